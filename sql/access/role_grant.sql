@@ -14,7 +14,7 @@ declare
   v_producer constant text[] := '{
     job_enqueue, job_enqueue_many, queue_notify, payload_append, job_cancel, job_cancel_where, schedule_put,
     audit_add, idempotent_begin, idempotent_end, job_tell, job_answer, notices_deliver, flow_enqueue,
-    route_claim, fingerprints_hand_over, fingerprints_take_over, job_enqueue_left, fingerprint_cells,
+    route_claim, queue_admit, fingerprints_hand_over, fingerprints_take_over, job_enqueue_left, fingerprint_cells,
     cell_join, tenants_place}';
   v_worker constant text[] := '{
     job_claim, job_claim_json, claim_extend, job_start, job_complete, job_fail, job_retry_later, job_release,
@@ -33,9 +33,9 @@ declare
     queue_pause, queue_resume, queue_close, queue_open, stage_release, stage_cancel, queue_purge, queue_purge_step,
     queue_shed, queue_set_aside, queue_redrive, job_retry, failure_retry, job_replay, breaker_reset, job_discard,
     job_rewind, job_rewind_many, cell_repair, route_put, cell_live, queue_settings, queue_arrive, queue_leave,
-    queue_arrived, fingerprints_left, fingerprints_bring, schedules_leave, schedules_arrive, schedules_left,
-    worker_pause, worker_drain, worker_resume, worker_concurrency, places_get, queue_place, queue_copy,
-    spread_lock, jobs_left, job_carry, job_run_now,
+    queue_put_left, group_put_left, queue_arrived, fingerprints_left, fingerprints_bring, schedules_leave,
+    schedules_arrive, schedules_left, worker_pause, worker_drain, worker_resume, worker_concurrency,
+    places_get, queue_place, queue_copy, spread_lock, jobs_left, job_carry, job_run_now,
     alert_put, alert_remove, alert_silence, hook_put, hook_remove, hook_test}';
   f record;
 begin

@@ -40,7 +40,24 @@ begin
    where not exists (select from cell_member c
                       where c.name = m.name and c.version in (m.version, m.version + m.version % 2))
   on conflict do nothing;
+  -- who was told to make a queue here, and has not yet, is to ask again
+  delete from cell_place p
+   where p.cell is null and not exists (select from queue q where q.name = p.queue)
+     and (select c.state from cell_member c where c.name = p_self order by c.version desc limit 1) = 'removed';
   return cell_look();
+end $$;
+
+-- cell_takes_queues: refuse a new queue in a cell that was removed, and keep it from being removed meanwhile. p_self:
+-- what it is called, where it need not know. Locks: cell_list, shared. Raises: MR032.
+create or replace function cell_takes_queues(p_self text default null) returns void
+language plpgsql as $$
+declare
+  v_self constant text := coalesce(p_self, (select name from cell_self));
+begin
+  perform pg_advisory_xact_lock_shared(cell_list());
+  if (select c.state from cell_member c where c.name = v_self order by c.version desc limit 1) = 'removed' then
+    perform move_refuse('cell', format('the cell "%s" was removed', v_self), 'use another one');
+  end if;
 end $$;
 
 -- members_of: the changes of the list of cells as rows. A cell without a state is in it.

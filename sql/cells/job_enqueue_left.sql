@@ -1,5 +1,6 @@
 -- job_enqueue_left: enqueue in the cell that a queue has left, with a fingerprint that lives here still: what a
--- duplicate does (keep, replace, debounce, follow up) is decided where its job is. As job_enqueue otherwise.
+-- duplicate does (keep, replace, debounce, follow up) is decided where its job is. Where all has ended, the fingerprint
+-- may outlive its job until it is brought along, and all are duplicates. As job_enqueue otherwise.
 -- Locks: the queue's row, shared, so that it does not finish; the fingerprint's row. Raises: as job_enqueue; MR030 when
 -- the fingerprint does not live here (any more).
 create or replace function job_enqueue_left(p_type text, p_input json default null, p_options json default '{}',
@@ -8,6 +9,7 @@ language plpgsql security definer set search_path from current set jit = off as 
 declare
   v_xid constant bigint := xid_now();  -- before the queue is read (queues_finish)
   v_id constant int := queue_id(schedule_queue(p_options::jsonb || jsonb_build_object('type', p_type)));
+  v_finished boolean;
   p job_plan;
 begin
   perform isolation_check('enqueueing where a queue has left');
@@ -16,8 +18,13 @@ begin
        select from queue_move m where m.queue_id = v_id and m.is_leaving) then
     perform raise_error('MR001', 'only for a fingerprint of a queue that has left', 'use job_enqueue');
   end if;
-  if v_id = any (queues_reenter(array[v_id])) or fingerprint_give_up(v_id, p_options ->> 'fingerprint') then
+  v_finished := v_id = any (queues_reenter(array[v_id]));
+  if fingerprint_give_up(v_id, p_options ->> 'fingerprint') then
     perform queue_refuse(v_id);
+  elsif v_finished then
+    select f.job_id, true into job_id, duplicate from fingerprint f
+     where f.queue_id = v_id and f.fingerprint = p_options ->> 'fingerprint';
+    return;
   end if;
   select * into p
     from plan_resolve(json_build_array((p_options::jsonb || jsonb_build_object('type', p_type))), 1, true);

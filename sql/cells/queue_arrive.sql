@@ -1,7 +1,9 @@
 -- queue_arrive: make ready for a queue that moves here from another cell: the queue with its settings (queue_settings
--- of that cell). With p_hold nothing of it is handed out until all has ended there (queue_arrived); enqueues go in at
--- once, those with a fingerprint when the other cell has given it up (fingerprints_hand_over). The same again changes
--- nothing.
+-- of that cell). It takes no jobs before it has left there (queue_admit): until then it is closed here, and enqueues
+-- are refused with the other cell. With p_hold nothing of it is handed out until all has ended there (queue_arrived);
+-- those with a fingerprint go in when the other cell has given it up (fingerprints_hand_over). The same again changes
+-- nothing once it takes jobs; before that it brings the settings as they are now, because the other cell goes on to
+-- change them.
 -- Locks: cell_list, shared; queue_links, the queue's row. Writes: queue, queue_move, pause, group_setting, job_type,
 -- resource, route, fingerprint, sqs_queue, queue_event. Raises: MR001, MR007; MR032 when something here is in the way.
 create or replace function queue_arrive(p_queue text, p_from text, p_here text, p_version bigint, p_settings jsonb,
@@ -12,17 +14,16 @@ declare
   m queue_move;
 begin
   perform isolation_check('moving a queue'), cell_name_check(p_from), cell_name_check(p_here);
-  perform pg_advisory_xact_lock_shared(cell_list());  -- or it would be removed meanwhile
-  if (select c.state from cell_member c where c.name = p_here and c.version % 2 = 0
-       order by c.version desc limit 1) = 'removed' then
-    perform move_refuse('cell', format('the cell "%s" was removed', p_here), 'move it to another one');
-  end if;
+  perform cell_takes_queues(p_here);
   perform pg_advisory_xact_lock(queue_links());
   select * into q from queue where name = p_queue for no key update;
   select * into m from queue_move where queue_id = q.id;
-  if m.is_leaving is false and m.cell = p_from and m.version = p_version then
+  if m.is_leaving is false and m.cell = p_from and m.version = p_version and q.closed_at is null then
     return;
-  elsif m.is_leaving and q.finished_at is null or m.is_leaving is false then
+  elsif m.is_leaving and q.finished_at is null
+     -- one that has not left yet may come from elsewhere by now
+     or m.is_leaving is false and (q.closed_at is null or (m.version, m.cell) <> (p_version, p_from)
+       and m.version >= p_version) then
     perform move_refuse('moving', format('queue "%s" still moves %s "%s"', p_queue,
       case when m.is_leaving then 'to' else 'here from' end, m.cell), 'wait until that move has ended');
   elsif q.closed_at is not null and m.queue_id is null then
@@ -36,11 +37,14 @@ begin
   perform settings_fit(p_settings);
   delete from queue_move where queue_id = q.id;
   delete from fingerprint where queue_id = q.id;
-  update queue set closed_at = null, closed_by = null, closed_because = null, closed_before = null, finished_at = null,
-         options = '{}'
-   where id = q.id;
+  delete from pause where queue_id = q.id and job_id = 0;
+  update queue set finished_at = null, options = '{}' where id = q.id;
+  update group_setting set weight = 1, max_running = null, rate = null where queue_id = q.id;
   perform settings_bring(p_queue, p_settings);
-  update queue set options = options || jsonb_build_object('arrivesFrom', p_from) where name = p_queue
+  update queue set options = options || jsonb_build_object('arrivesFrom', p_from),
+         closed_at = clock_now(), closed_by = p_by, closed_because = format('it is still in the cell "%s"', p_from),
+         closed_before = null
+   where name = p_queue
   returning id into q.id;
   -- one of this name that was here before went when it moved away, and says what was so then
   delete from sqs_queue where queue_id = q.id;
@@ -57,7 +61,9 @@ begin
     values (q.id, clock_now(), 'millrace', format('its jobs in the cell "%s" end first', p_from), 0)
     on conflict do nothing;
   end if;
-  perform queue_event_add(p_queue, 'arriving', p_by, format('from the cell "%s"', p_from));
+  if m.is_leaving is distinct from false then
+    perform queue_event_add(p_queue, 'arriving', p_by, format('from the cell "%s"', p_from));
+  end if;
 end $$;
 
 -- settings_fit: refuse settings that are not those this cell has for the same types, resources and defaults. Raises:
@@ -67,6 +73,12 @@ language plpgsql as $$
 declare
   v_name text;
 begin
+  select q.name into v_name from queue q join queue_move m on m.queue_id = q.id and m.is_leaving
+   where q.name = p_settings -> 'deadLetter' ->> 'name';
+  if v_name is not null then
+    perform move_refuse('deadLetter', format('dead letters go to queue "%s", which has moved away from here', v_name),
+      'let them go to another queue, or to none');
+  end if;
   select min(t.type) into v_name from job_type t
    where p_settings -> 'types' ? t.type and t.options <> p_settings -> 'types' -> t.type and t.options <> '{}';
   if v_name is not null then

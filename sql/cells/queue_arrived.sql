@@ -9,7 +9,9 @@ begin
   if not found then
     return;
   end if;
-  update queue set options = options - 'arrivesFrom' where id = v_id;
+  update queue set options = options - 'arrivesFrom', closed_at = null, closed_by = null, closed_because = null,
+         closed_before = null
+   where id = v_id;
   delete from pause where queue_id = v_id and job_id = 0;
   perform queue_event_add(p_queue, 'arrived'), queue_notify(array[p_queue]);
 end $$;

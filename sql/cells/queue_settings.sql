@@ -76,7 +76,7 @@ language sql stable as $$
       union all
       select 'closed' as reason, format('queue "%s" is closed', q.name) as message,
              'open it, or leave it where it is until it has finished' as remedy
-       where q.closed_at is not null and not exists (select from queue_move m where m.queue_id = q.id and m.is_leaving)
+       where q.closed_at is not null and not exists (select from queue_move m where m.queue_id = q.id)
       union all
       select 'moving', format('queue "%s" still moves here from the cell "%s"', q.name, m.cell),
              'wait until that move has ended'
@@ -96,6 +96,19 @@ language sql stable as $$
       select 'staged', format('queue "%s" has %s staged jobs: it would never drain here', q.name, sum(s.jobs)),
              'release or cancel the stages first'
         from stages s where s.queue = q.name having count(*) > 0
+      union all
+      -- what has left but not ended here may have dead letters still
+      select 'deadLetter', format('dead letters of %s go to queue "%s"', d.source, q.name),
+             'move the others first, and this one when theirs have ended here, or take deadLetterQueue away'
+        from (select format('queue "%s"', o.name) as source
+                from queue o where o.id <> q.id and o.finished_at is null and o.options ->> 'deadLetterQueue' = q.name
+              union all
+              select format('type "%s"', t.type) from job_type t where t.options ->> 'deadLetterQueue' = q.name
+                 and exists (select from queue o where o.id <> q.id and o.finished_at is null)
+              union all
+              select 'this cell' from cell c where c.options ->> 'deadLetterQueue' = q.name
+                 and exists (select from queue o where o.id <> q.id and o.finished_at is null)) d
+       where not exists (select from queue_move m where m.queue_id = q.id and m.is_leaving)
       union all
       select 'resource', format('resource "%s" is also needed by queue "%s"', k.name, o.name),
              'two cells cannot share what it limits: move both, or give the queue a resource of its own'

@@ -1,7 +1,7 @@
 -- group_put: set how a group of a queue is treated: its weight, from 1 (the default) to 1000, and its own maxRunning
 -- and rate instead of the queue's groupMaxRunning and groupRate. Options given replace those of the same name; null
 -- puts one back to its default. Takes effect with the next claim. Returns what is set. Raises: MR001, MR003,
--- MR032.
+-- MR032; MR030 for a queue that has moved to another cell. Locks: the queue's row, shared.
 create or replace function group_put(p_queue text, p_group text, p_options jsonb) returns jsonb
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -16,7 +16,8 @@ begin
   end if;
   perform keys_check('a group', p_options, '{weight,maxRunning,rate}'),
     options_check(jsonb_strip_nulls(p_options - 'weight'));
-  perform limits_settle(p_queue, p_options);
+  perform from queue where id = v_queue_id for share;  -- it may be leaving just now
+  perform left_refuse(v_queue_id), limits_settle(p_queue, p_options);
   insert into group_setting as s (queue_id, hash, group_key, weight, max_running, rate)
   values (v_queue_id, group_track(0, name_check('group', p_group)), p_group, coalesce((p_options ->> 'weight')::int, 1),
     (p_options ->> 'maxRunning')::int, nullif(p_options -> 'rate', 'null'))

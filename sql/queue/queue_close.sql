@@ -31,9 +31,10 @@ declare
   m queue_move;
 begin
   select * into q from queue where id = p_queue_id;
-  select * into m from queue_move where queue_id = p_queue_id and is_leaving;
+  select * into m from queue_move where queue_id = p_queue_id and (is_leaving or q.closed_at is not null);
   if m.queue_id is not null then
-    return raise_error('MR030', format('queue "%s" has moved to the cell "%s"', q.name, m.cell), 'enqueue there',
+    return raise_error('MR030', format(case when m.is_leaving then 'queue "%s" has moved to the cell "%s"'
+      else 'queue "%s" is to move here, and is still in the cell "%s"' end, q.name, m.cell), 'enqueue there',
       json_build_object('queue', q.name, 'cell', m.cell, 'version', m.version)::text);
   elsif q.finished_at is not null then
     return raise_error('MR014', format('queue "%s" is finished', q.name),

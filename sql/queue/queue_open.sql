@@ -6,7 +6,8 @@ declare
 begin
   perform isolation_check('opening a queue');
   perform pg_advisory_xact_lock(queue_links());
-  if exists (select from queue_move where queue_id = v_queue_id and is_leaving) then
+  if exists (select from queue_move m join queue q on q.id = m.queue_id
+              where q.id = v_queue_id and (m.is_leaving or q.closed_at is not null)) then
     perform queue_refuse(v_queue_id);
   end if;
   update queue set closed_at = null, closed_by = null, closed_because = null, closed_before = null

@@ -1,7 +1,8 @@
 -- queue_put, type_put, cell_put: create a queue, or set the defaults of a queue, a type or the whole cell. Options
 -- given replace those of the same name; null values remove them. What a queue waits for must exist and not wait for it
 -- in turn: whoever changes that follows whoever did before. Locks: queue_links with waitsFor. Raises: MR001, MR003, and
--- MR007 with waitsFor; MR032 for a limit while it moves here without one.
+-- MR007 with waitsFor; MR032 for a limit while it moves here without one; MR030 for one that has moved to another cell,
+-- or whose dead letters would go to one.
 create or replace function queue_put(p_name text, p_options jsonb default '{}') returns jsonb
 language plpgsql security definer set search_path from current set jit = off as $$
 declare
@@ -14,9 +15,12 @@ begin
   end if;
   perform options_check(jsonb_strip_nulls(p_options), 'queue');
   if p_options ? 'deadLetterQueue' and p_options ->> 'deadLetterQueue' is not null then
-    perform queue_id(p_options ->> 'deadLetterQueue');
+    perform dead_letters_check(p_options ->> 'deadLetterQueue');
   end if;
   perform resources_check(p_options -> 'resources');
+  if not exists (select from queue q where q.name = p_name) then
+    perform cell_takes_queues();
+  end if;
   perform limits_settle(p_name, p_options);
   if p_options ->> 'waitsFor' is not null then
     perform isolation_check('waiting for queues');
@@ -36,6 +40,7 @@ begin
   elsif v_options ? 'spread' then
     perform spread_check(p_name, v_options);
   end if;
+  perform left_refuse(v_id);
   if p_options ? 'groupRate' then
     update snooze set due_at = clock_now() where lane in (select key from lane where queue_id = v_id);
   end if;
@@ -50,4 +55,15 @@ begin
       join lane l on l.key = k.lane where l.queue_id = v_id and k.track is not null) x;
   end if;
   return v_options;
+end $$;
+
+-- dead_letters_check: a queue that dead letters are to go to is here, and does not leave just now. Locks: its row,
+-- shared. Raises: MR003, MR030.
+create or replace function dead_letters_check(p_queue text) returns void
+language plpgsql as $$
+declare
+  v_id constant int := queue_id(p_queue);
+begin
+  perform from queue where id = v_id for share;
+  perform left_refuse(v_id);
 end $$;

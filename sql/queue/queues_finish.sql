@@ -100,6 +100,7 @@ begin
    where q.id = any (p_queue_ids)
      and q.closed_at is not null
      and q.finished_at is null
+     and not exists (select from queue_move m where m.queue_id = q.id and not m.is_leaving)  -- nothing has come yet
      and q.closed_before <= xmin_now()
      and coalesce(live.ready, 0) = 0
      and coalesce(live.delayed, 0) = coalesce(live.staged, 0)

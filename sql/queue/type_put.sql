@@ -10,7 +10,7 @@ begin
   perform name_check('type', p_type), options_check(jsonb_strip_nulls(p_options), 'type');
   perform resources_check(p_options -> 'resources');
   if p_options ->> 'deadLetterQueue' is not null then
-    perform queue_id(p_options ->> 'deadLetterQueue');
+    perform dead_letters_check(p_options ->> 'deadLetterQueue');
   end if;
   insert into job_type as t (type, options) values (p_type, jsonb_strip_nulls(p_options))
   on conflict (type) do update set options = jsonb_strip_nulls(t.options || p_options) returning options into v_options;

@@ -66,11 +66,11 @@ begin
 end $$;
 
 -- sqs_sources_link: let the queues that name a target send their dead letters there (p_queue: what it is called here),
--- or nowhere. Writes: queue.
+-- or nowhere; those that have left this cell too, for what is left of them. Writes: queue.
 create or replace function sqs_sources_link(p_target text, p_queue text) returns void
 language plpgsql as $$
 begin
-  perform queue_put(q.name, jsonb_build_object(
+  perform queue_put_left(q.name, jsonb_build_object(
             'deadLetterQueue', p_queue,
             'deadLetterAfter', case when p_queue is not null
               then ((s.attributes ->> 'RedrivePolicy')::jsonb ->> 'maxReceiveCount')::numeric::int end))

@@ -5,9 +5,9 @@ import { checkList } from "../db/check-options.js";
 import {
   AlertNotFoundError,
   CellError,
-  FingerprintElsewhereError,
   InvalidArgumentError,
   JobNotFoundError,
+  MoveRefusedError,
   PartlyEnqueuedError,
   QueueClosedError,
   QueueNotFoundError,
@@ -17,6 +17,7 @@ import {
 import type { CallOptions } from "../db/foreign.js";
 import type { LeftFilter } from "../db/move-engine.js";
 import type { ConnectionPool, Queryable } from "../db/queryable.js";
+import { payloadWhole, pieceBytes } from "../db/payload.js";
 import type * as T from "../db/types.js";
 import { actMs, askAll, askOne, atMost, chosen, isAway, leaveOut, partial, patienceMs, within } from "./ask.js";
 import { type Carrying, type InCell, carryLeft, countLeft } from "./carry.js";
@@ -37,7 +38,6 @@ import {
   mergedStages,
   mergedStats,
 } from "./merge.js";
-import { enqueueFollowing } from "./move-follow.js";
 import { promptly } from "./promptly.js";
 import type { Router } from "./router.js";
 import { type Change, changeSpread, purgeSpread } from "./spread.js";
@@ -98,33 +98,34 @@ export class CellsEngine extends Engine {
     first: (tx: Queryable) => Promise<unknown>,
     work: (tx: Queryable) => Promise<R>,
   ): Promise<R> {
-    const tx = new CellsTransaction(first);
-    let done: R;
-    try {
-      done = await work(tx);
-    } catch (error) {
-      await tx.end(error ?? new Error("taken back"));
-      throw error;
-    }
-    await tx.end();
-    return done;
+    // begun anew where it was refused something because a queue moves
+    return this.ways.repeated(async (lingering) => {
+      const tx = new CellsTransaction(first, lingering);
+      let done: R;
+      try {
+        done = await work(tx);
+      } catch (error) {
+        await tx.end(error ?? new Error("taken back"));
+        throw error;
+      }
+      await tx.end();
+      return done;
+    });
   }
 
   // Jobs come in.
 
   override async enqueue(job: T.NewJob, call?: Call, wake?: string): Promise<T.Enqueued> {
-    try {
-      return await this.ways.queue(job ?? {}, call, async (cell, own) =>
+    return this.ways.following(call, async (lingering) => {
+      const old = lingering.cellOf(job);
+      if (old !== undefined)
+        return this.ways.to(this.router.cell(old), call, async (cell, own) =>
+          withHandles(cell, await promptly(cell.engine).moves.enqueueLeft(job, own), "id"),
+        );
+      return this.ways.queue(job ?? {}, call, async (cell, own) =>
         withHandles(cell, await promptly(cell.engine).enqueue(job, own, wake), "id"),
       );
-    } catch (error) {
-      if (!(error instanceof FingerprintElsewhereError) || call?.tx !== undefined) throw error;
-      // its queue moves, and the old cell decides on what has a fingerprint there
-      const cellOf = (name: string): Engine | undefined => this.router.cells.get(name)?.engine;
-      const { name } = await this.router.cellOf(job);
-      const { cell, value } = await enqueueFollowing(name, cellOf, job);
-      return withHandles(this.router.cell(cell), value, "id");
-    }
+    });
   }
 
   override async enqueueMany(
@@ -134,11 +135,16 @@ export class CellsEngine extends Engine {
     call?: Call,
     wake?: string,
   ): Promise<T.Enqueued[]> {
-    return this.ways.queue(options, call, async (cell, own) =>
-      (await promptly(cell.engine).enqueueMany(type, inputs, options, own, wake)).map((one) =>
-        withHandles(cell, one, "id"),
-      ),
+    const made = await this.ways.following(call, async (lingering) =>
+      lingering.cellOf(options) !== undefined
+        ? undefined
+        : this.ways.queue(options, call, async (cell, own) =>
+            (await promptly(cell.engine).enqueueMany(type, inputs, options, own, wake)).map((one) =>
+              withHandles(cell, one, "id"),
+            ),
+          ),
     );
+    return made ?? inTurn(inputs, (input) => this.enqueue({ ...options, type, input }, call, wake));
   }
 
   override async enqueueEncoded(inputs: readonly string[], options: string, wake?: string): Promise<T.Enqueued[]> {
@@ -164,39 +170,76 @@ export class CellsEngine extends Engine {
         "across",
       );
     const made: (T.Enqueued | undefined)[] = jobs.map(() => undefined);
-    const ends = await Promise.allSettled(
-      [...parts.values()].map(async (places) => {
-        const own = places.map((place) => jobs[place]!);
-        const answer = await this.ways.queue(own[0] ?? {}, call, async (cell, its) =>
-          (await promptly(cell.engine).enqueueEach(own, its)).map((one) => withHandles(cell, one, "id")),
-        );
-        for (const [i, place] of places.entries()) made[place] = answer[i]!;
-      }),
-    );
+    const ends = await Promise.allSettled([...parts.values()].map((places) => this.#eachOf(jobs, places, made, call)));
     const failed = ends.find(({ status }) => status === "rejected") as PromiseRejectedResult | undefined;
     if (failed === undefined) return made as T.Enqueued[];
     if (call?.tx !== undefined || made.every((one) => one === undefined)) throw failed.reason;
     throw new PartlyEnqueuedError(made, failed.reason);
   }
 
+  /**
+   * Those of one cell, in one statement; then in turn those whose fingerprints live in the cell that their queue comes
+   * from. Where a queue has moved meanwhile, they may be of several.
+   */
+  async #eachOf(
+    jobs: readonly T.NewJob[],
+    places: readonly number[],
+    made: (T.Enqueued | undefined)[],
+    call: Call,
+  ): Promise<void> {
+    const isHere = (place: number): boolean => made[place] === undefined;
+    await this.ways.following(call, async (lingering) => {
+      const own = places.filter((place) => isHere(place) && lingering.cellOf(jobs[place]) === undefined);
+      const cells = await this.router.cellsOf(own.map((place) => jobs[place] ?? {}));
+      for (const cell of new Set(cells)) {
+        const its = own.filter((_, i) => cells[i] === cell);
+        const part = its.map((place) => jobs[place]!);
+        const answer = await this.ways
+          .to(cell, call, (at, theirs) => promptly(at.engine).enqueueEach(part, theirs))
+          .catch((error: unknown) => {
+            if (error instanceof QueueNotFoundError)
+              for (const { queue } of part) this.router.forget(queue ?? "default");
+            throw error;
+          });
+        for (const [i, place] of its.entries()) made[place] = withHandles(cell, answer[i]!, "id");
+      }
+    });
+    for (const place of places.filter(isHere)) made[place] = await this.enqueue(jobs[place]!, call);
+  }
+
+  /** One that is read before it is enqueued, because it is short, is kept in case that its queue moves just now. */
   override async enqueueStream(
     job: T.NewJob,
     size: number,
     bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
     call?: Call,
   ): Promise<T.Enqueued> {
-    // a stream can be read once, so a queue that moves just now is not followed
-    const cell = await this.router.cellOf(job ?? {});
-    return this.ways.to(cell, call, async (at, own) =>
-      withHandles(at, await at.engine.enqueueStream(job, size, bytes, own), "id"),
+    let pieces = bytes;
+    if (size <= pieceBytes) {
+      let whole = this.#whole.get(bytes);
+      if (whole === undefined) this.#whole.set(bytes, (whole = payloadWhole(bytes, size)));
+      pieces = [await whole];
+    }
+    return this.ways.following(
+      call,
+      () =>
+        this.ways.queue(job ?? {}, call, async (cell, own) =>
+          withHandles(cell, await cell.engine.enqueueStream(job, size, pieces, own), "id"),
+        ),
+      false,
     );
   }
+  readonly #whole = new WeakMap<object, Promise<Uint8Array>>();
 
   override async flowEnqueue(
     jobs: readonly T.NewFlowJob[],
     target: T.FlowTarget = {},
     call?: Call,
   ): Promise<T.EnqueuedFlow> {
+    return this.ways.following(call, () => this.#flowIn(jobs, target, call), false);
+  }
+
+  async #flowIn(jobs: readonly T.NewFlowJob[], target: T.FlowTarget, call: Call): Promise<T.EnqueuedFlow> {
     const { cell, ids } = await this.#cellOfFlow(jobs, target);
     const own = jobs.map((job) => ({
       ...job,
@@ -658,11 +701,19 @@ export class CellsEngine extends Engine {
         "across",
         cell.name,
       );
-    const left = isForeign(call) ? undefined : await this.#leftBy(name);
-    const put = await this.ways.queue({ queue: name }, call, (at, own) => at.engine.queuePut(name, defaults, own));
+    const put = await this.ways
+      .queue({ queue: name }, call, (at, own) => at.engine.queuePut(name, defaults, own))
+      .catch((error: unknown) => {
+        if (!(error instanceof MoveRefusedError && error.reason === "cell")) throw error;
+        this.router.forget(name); // its cell was removed before it was made there
+        this.router.forgetMembers();
+        if (call?.tx !== undefined) throw error;
+        return this.queuePut(name, defaults);
+      });
     // it was placed here, and made by somebody else meanwhile
     if ((put as T.Defaults).spread) return this.#putSpread(name, defaults, call);
-    if (left) await askOne(left, () => left.engine.queuePut(name, defaults));
+    const left = isForeign(call) ? undefined : await this.#leftBy(name);
+    if (left) await askOne(left, () => left.engine.moves.putLeft(name, defaults));
     return put;
   }
 
@@ -727,7 +778,7 @@ export class CellsEngine extends Engine {
       return first!.answer;
     }
     const set = await this.ways.queue({ queue }, call, ask); // which may refuse it
-    if (!isForeign(call)) await this.#elsewhere(queue, ask);
+    if (!isForeign(call)) await this.#elsewhere(queue, (cell) => cell.engine.moves.groupPutLeft(queue, group, options));
     return set;
   }
 
@@ -1219,6 +1270,13 @@ export class CellsEngine extends Engine {
       lanesForgotten: total("lanesForgotten"),
     };
   }
+}
+
+/** One after another. */
+async function inTurn<V, R>(values: readonly V[], work: (value: V) => Promise<R>): Promise<R[]> {
+  const done: R[] = [];
+  for (const value of values) done.push(await work(value));
+  return done;
 }
 
 /** A job as it is told, with handles. */

@@ -14,6 +14,15 @@ import type { Cell } from "./cell.js";
 import { handleOf } from "./handle.js";
 import { type Ways, withHandles } from "./ways.js";
 
+/** What is told of a message beside its body. */
+interface Message {
+  readonly type?: string;
+  readonly queue?: string;
+  readonly fingerprint?: string;
+}
+
+const isList = (options: Message | readonly Message[]): options is readonly Message[] => Array.isArray(options);
+
 type Values = Readonly<Record<string, string | null>>;
 
 /** What SQS clients need, over several cells. A queue of theirs is in the cell of the queue it stands for. */
@@ -124,26 +133,53 @@ export class CellsSqs extends SqsEngine {
   /** Messages of one statement are of one queue, or each says its own: those of each cell go together. */
   override async send(inputs: readonly string[], options: string, waitMs: number): Promise<Enqueued[]> {
     const given = JSON.parse(options) as { queue?: string } | { queue?: string }[];
-    const one = (part: readonly string[], own: string, queue: string | undefined): Promise<Enqueued[]> =>
-      this.ways.queue({ queue }, undefined, async (cell) =>
-        (await cell.engine.sqs.send(part, own, waitMs)).map((made) => withHandles(cell, made, "id")),
-      );
-    if (!Array.isArray(given)) return one(inputs, options, given.queue);
+    if (!Array.isArray(given)) return this.#sendTo(given.queue, inputs, options, waitMs);
     const parts = new Map<string | undefined, number[]>();
     for (const [place, { queue }] of given.entries()) parts.set(queue, [...(parts.get(queue) ?? []), place]);
-    if (parts.size === 1) return one(inputs, options, given[0]?.queue);
+    if (parts.size === 1) return this.#sendTo(given[0]?.queue, inputs, options, waitMs);
     const made: Enqueued[] = Array.from({ length: inputs.length });
     await Promise.all(
       [...parts].map(async ([queue, places]) => {
         const own = JSON.stringify(places.map((place) => given[place]));
-        const answers = await one(
-          places.map((place) => inputs[place]!),
-          own,
-          queue,
-        );
+        const texts = places.map((place) => inputs[place]!);
+        const answers = await this.#sendTo(queue, texts, own, waitMs);
         for (const [i, place] of places.entries()) made[place] = answers[i]!;
       }),
     );
+    return made;
+  }
+
+  /** Those of one queue; one by one, where it comes from, those whose fingerprints live there. */
+  async #sendTo(
+    queue: string | undefined,
+    inputs: readonly string[],
+    text: string,
+    waitMs: number,
+  ): Promise<Enqueued[]> {
+    const options = JSON.parse(text) as Message | Message[];
+    const optionsAt = (place: number): Message => (isList(options) ? options[place]! : options);
+    const made: Enqueued[] = Array.from({ length: inputs.length });
+    const places = [...inputs.keys()];
+    await this.ways.following(undefined, async (lingering) => {
+      const own = places.filter((place) => !made[place] && lingering.cellOf(optionsAt(place)) === undefined);
+      if (own.length > 0) {
+        const isAll = own.length === places.length;
+        const told = isAll ? text : JSON.stringify(isList(options) ? own.map(optionsAt) : options);
+        const texts = own.map((place) => inputs[place]!);
+        await this.ways.queue({ queue }, undefined, async (cell) => {
+          const sent = await cell.engine.sqs.send(texts, told, waitMs);
+          for (const [i, place] of own.entries()) made[place] = withHandles(cell, sent[i]!, "id");
+        });
+      }
+      for (const place of places.filter((one) => !made[one])) {
+        const message = optionsAt(place);
+        const cell = this.ways.router.cell(lingering.cellOf(message)!);
+        const sent = await this.ways.to(cell, undefined, (at) =>
+          at.engine.moves.enqueueLeftEncoded(message.type!, inputs[place]!, JSON.stringify(message), waitMs),
+        );
+        made[place] = withHandles(cell, sent, "id");
+      }
+    });
     return made;
   }
 

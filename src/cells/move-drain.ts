@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { MoveObstacle } from "../db/move-engine.js";
 import type { BegunMove, CellEngines, MoveOptions, MovePlan, MoveResult } from "./move.js";
 import { beginMove, endMoves, planMove, refused } from "./move.js";
 
@@ -42,13 +43,18 @@ export async function planDrain(
   const moves: MovePlan[] = [];
   const empty: EmptyQueue[] = [];
   for (const { queue, jobs, movedTo } of await cells.get(cell)!.moves.live()) {
-    const [home] = await homesOf(cells, queue, cell);
+    const homes = await homesOf(cells, queue, cell);
+    const home = queue === "default" ? ofDefault : homes[0];
     const fewest = [...queues].toSorted((a, b) => a[1] - b[1])[0]![0];
-    const target = movedTo ?? (queue === "default" ? ofDefault : fewest);
-    if (movedTo === null && jobs === 0 && home !== undefined)
-      empty.push({ queue, to: queue === "default" ? ofDefault : home });
+    const hasLeft = movedTo !== null && !(await arrivesIn(cells, queue, movedTo));
+    if (hasLeft) empty.push({ queue, to: movedTo }); // when it was drained before
+    else if (movedTo === null && jobs === 0 && home !== undefined && (await hasNothingElse(cells, queue, cell, home)))
+      empty.push({ queue, to: home });
     else {
-      moves.push(await planMove(cells, queue, target, { from: cell }));
+      const target = movedTo ?? home ?? fewest;
+      const plan = await planMove(cells, queue, target, { from: cell });
+      // those whose dead letters it gets move before it
+      moves.push({ ...plan, against: plan.against.filter(({ reason }) => reason !== "deadLetter") });
       queues.set(target, (queues.get(target) ?? 0) + 1);
     }
   }
@@ -63,7 +69,8 @@ export function checkPlan(plan: DrainPlan): void {
 
 /**
  * Move all queues out of a cell. First new jobs of all of them go elsewhere, then what is left of them ends, side by
- * side: one that takes a week keeps no other.
+ * side: one that takes a week keeps no other. Only a queue that gets dead letters of others waits until they have
+ * ended.
  */
 export async function drainCell(
   cells: CellEngines,
@@ -71,26 +78,57 @@ export async function drainCell(
   targets: DrainTargets,
   { to, ...options }: DrainOptions = {},
 ): Promise<MoveResult[]> {
-  const plan = await planDrain(cells, cell, targets, to);
-  checkPlan(plan);
   const { moves } = cells.get(cell)!;
   const results: MoveResult[] = [];
-  for (const { queue, to: home } of plan.empty) {
-    const version = 1 + Math.max(0, ...(await moves.routes()).map((route) => route.version));
-    await moves.leave(queue, home, version, options.by);
-    results.push({ queue, from: cell, to: home, untold: [] });
+  for (;;) {
+    const plan = await planDrain(cells, cell, targets, to);
+    checkPlan(plan);
+    const waiting: MoveObstacle[] = [];
+    const canGo = async (queue: string): Promise<boolean> => {
+      const letters = (await moves.settings(queue)).against.filter(({ reason }) => reason === "deadLetter");
+      waiting.push(...letters.slice(0, 1));
+      return letters.length === 0;
+    };
+    let closed = 0;
+    for (const { queue, to: home } of plan.empty) {
+      if (!(await canGo(queue))) continue;
+      const version = 1 + Math.max(0, ...(await moves.routes()).map((route) => route.version));
+      await moves.leave(queue, home, version, undefined, options.by);
+      results.push({ queue, from: cell, to: home, untold: [] });
+      closed += 1;
+    }
+    const begun: BegunMove[] = [];
+    for (const { queue, to: home } of plan.moves) {
+      if (!(await canGo(queue))) continue;
+      const move = await beginMove(cells, queue, home, { ...options, from: cell });
+      if (move) begun.push(move);
+    }
+    const [first] = waiting;
+    if (first && closed + begun.length === 0) throw refused(first.reason, first.message, first.remedy);
+    await endMoves(cells, begun, options);
+    results.push(...begun.map(({ queue, from, to: home, untold }) => ({ queue, from, to: home, untold })));
+    for (let pauseMs = 20; (await moves.live()).some(({ movedTo }) => movedTo !== null); pauseMs *= 1.5) {
+      await cells.get(cell)!.maintain(); // the empty ones finish too
+      await sleep(Math.min(pauseMs, 1000), undefined, options.signal ? { signal: options.signal } : {});
+    }
+    if (!first) return results;
   }
-  const begun: BegunMove[] = [];
-  for (const { queue, to: home } of plan.moves) {
-    const move = await beginMove(cells, queue, home, { ...options, from: cell });
-    if (move) begun.push(move);
-  }
-  await endMoves(cells, begun, options);
-  for (let pauseMs = 20; (await moves.live()).some(({ movedTo }) => movedTo !== null); pauseMs *= 1.5) {
-    await cells.get(cell)!.maintain(); // the empty ones finish too
-    await sleep(Math.min(pauseMs, 1000), undefined, options.signal ? { signal: options.signal } : {});
-  }
-  return [...results, ...begun.map(({ queue, from, to: home, untold }) => ({ queue, from, to: home, untold }))];
+}
+
+async function arrivesIn(cells: CellEngines, queue: string, cell: string): Promise<boolean> {
+  const list = (await cells.get(cell)?.moves.list()) ?? [];
+  return list.some((move) => move.queue === queue && move.direction === "arriving");
+}
+
+/** Whether all that is set for a queue in a cell is so in its home too, so that nothing is lost with it. */
+async function hasNothingElse(cells: CellEngines, queue: string, cell: string, home: string): Promise<boolean> {
+  const { moves } = cells.get(cell)!;
+  const here = await moves.settings(queue);
+  if (here.schedules.length > 0 || (await moves.hasFingerprints(queue))) return false;
+  const there = await cells.get(home)!.moves.settings(queue);
+  const isSame = (key: "options" | "groups"): boolean =>
+    Object.keys(here[key]).length === 0 || JSON.stringify(here[key]) === JSON.stringify(there[key]);
+  return isSame("options") && isSame("groups");
 }
 
 /** The other cells that have a queue of this name. */

@@ -1,74 +1,84 @@
 import type { Engine } from "../db/engine.js";
 import { FingerprintElsewhereError, QueueMovedError } from "../db/errors.js";
-import type { Enqueued, NewJob } from "../db/types.js";
 
-/** The cell in which something was done, and what came of it. */
-export interface Followed<T> {
-  readonly cell: string;
-  readonly value: T;
+/** What an enqueue is told by its queue and its fingerprint. */
+interface Printed {
+  readonly queue?: string | undefined;
+  readonly fingerprint?: string | undefined;
 }
 
 /** A queue moves rarely; one that has moved this often within a call moves in a circle. */
-const maxMoves = 3;
+export const mostMoves = 3;
+/** So often a call is done again that was refused because its queue moves. */
+export const mostTries = 2 * mostMoves;
+
+/** Fingerprints of queues that move, of which jobs live in the cell that the queue comes from. */
+export class Lingering {
+  readonly #cells = new Map<string, string>();
+
+  /** The cell in which it is decided on a job with this fingerprint; nothing where the queue is. */
+  cellOf(job: Printed | undefined): string | undefined {
+    return job?.fingerprint === undefined ? undefined : this.#cells.get(keyOf(job.queue ?? "default", job.fingerprint));
+  }
+
+  /** Returns whether any of them is new. */
+  add(queue: string, fingerprints: readonly string[], cell: string): boolean {
+    const before = this.#cells.size;
+    for (const fingerprint of fingerprints) this.#cells.set(keyOf(queue, fingerprint), cell);
+    return this.#cells.size > before;
+  }
+
+  /** A job has ended meanwhile. */
+  clear(): void {
+    this.#cells.clear();
+  }
+}
+
+const keyOf = (queue: string, fingerprint: string): string => `${queue}\n${fingerprint}`;
+
+/** A cell by its name. */
+export type CellOf = (name: string) => Engine | undefined;
 
 /**
- * Do something with a queue in the cell where it is thought to live, and once more in the one that says that it has
- * moved to. Not for a caller's transaction: that is in one cell.
+ * A call was refused because its queue moves, or has moved. Do what has to be done before it is worth another try, and
+ * say whether it is: fingerprints that no job of the old cell has are handed over, those that live there are added to
+ * `lingering`. Without that it is no use to try again with one of those.
  */
-export async function followMoves<T>(
-  start: string,
-  cellOf: (name: string) => Engine | undefined,
-  call: (engine: Engine, cell: string) => Promise<T>,
-): Promise<Followed<T>> {
-  return following(start, cellOf, call, async (error, engine) => {
-    const old = cellOf(error.cell);
-    if (old === undefined || (await old.moves.handOver(error.queue, error.fingerprints)).length > 0) throw error;
-    await engine.moves.takeOver(error.queue, error.fingerprints);
-    return undefined;
-  });
-}
-
-/** Enqueue one job as `followMoves` does; one whose fingerprint lives in the old cell is decided on there. */
-export async function enqueueFollowing(
-  start: string,
-  cellOf: (name: string) => Engine | undefined,
-  job: NewJob,
-): Promise<Followed<Enqueued>> {
-  const enqueue = (engine: Engine): Promise<Enqueued> => engine.enqueue(job);
-  return following(start, cellOf, enqueue, async (error, engine) => {
-    const old = cellOf(error.cell);
-    if (old === undefined) throw error;
-    if ((await old.moves.handOver(error.queue, error.fingerprints)).length === 0) {
-      await engine.moves.takeOver(error.queue, error.fingerprints);
-      return undefined;
-    }
-    try {
-      return { cell: error.cell, value: await old.moves.enqueueLeft(job) };
-    } catch (error) {
-      if (error instanceof QueueMovedError) return undefined; // its job has ended meanwhile
-      throw error;
-    }
-  });
-}
-
-/** `ask` says what the old cell made of a fingerprint; nothing when it was given up, and the call is worth a try. */
-async function following<T>(
-  start: string,
-  cellOf: (name: string) => Engine | undefined,
-  call: (engine: Engine, cell: string) => Promise<T>,
-  ask: (error: FingerprintElsewhereError, engine: Engine) => Promise<Followed<T> | undefined>,
-): Promise<Followed<T>> {
-  let cell = start;
-  for (let tries = 0; ; tries += 1) {
-    const engine = cellOf(cell)!;
-    try {
-      return { cell, value: await call(engine, cell) };
-    } catch (error) {
-      if (error instanceof QueueMovedError && tries < maxMoves && cellOf(error.cell) !== undefined) cell = error.cell;
-      else if (error instanceof FingerprintElsewhereError && tries < 2 * maxMoves) {
-        const told = await ask(error, engine);
-        if (told !== undefined) return told;
-      } else throw error;
-    }
+export async function makeWay(
+  error: unknown,
+  cellOf: CellOf,
+  homeOf: (queue: string) => Promise<Engine>,
+  lingering?: Lingering,
+): Promise<boolean> {
+  if (error instanceof QueueMovedError) {
+    lingering?.clear();
+    const next = cellOf(error.cell);
+    if (next === undefined) return false;
+    const home = await next.queueHome(error.queue);
+    if (home !== null && home !== error.cell) await admitLeft(error.queue, home, error.cell, cellOf);
+    return true;
   }
+  if (!(error instanceof FingerprintElsewhereError)) return false;
+  const { queue, cell, fingerprints } = error;
+  const old = cellOf(cell);
+  if (old === undefined) return false;
+  const living = new Set(await old.moves.handOver(queue, fingerprints));
+  const free = fingerprints.filter((one) => !living.has(one));
+  if (free.length > 0) await (await homeOf(queue)).moves.takeOver(queue, free);
+  if (living.size === 0) return true;
+  return lingering?.add(queue, [...living], cell) ?? false;
+}
+
+/**
+ * A move that was broken off at the wrong moment: the queue has left one cell, and the other does not know it yet.
+ * Whoever finds the queue in neither tells it. Returns whether it was so.
+ */
+export async function admitLeft(queue: string, from: string, to: string, cellOf: CellOf): Promise<boolean> {
+  const [old, next] = [cellOf(from), cellOf(to)];
+  if (!old || !next) return false;
+  const left = (await old.moves.list()).find(
+    (move) => move.queue === queue && move.direction === "leaving" && move.cell === to,
+  );
+  if (left) await next.moves.admit(queue, left.version);
+  return left !== undefined;
 }

@@ -64,7 +64,7 @@ export interface MoveOptions {
 interface Way {
   readonly from: string;
   readonly version: number;
-  /** The move as the new cell knows it, when it has begun. */
+  /** The move as the new cell knows it, when the queue has left the old one. */
   readonly arriving: QueueMove | undefined;
 }
 
@@ -128,25 +128,27 @@ export async function beginMove(
   if (way === undefined) return undefined;
   const { from, version } = way;
   const [old, next] = [cells.get(from)!.moves, cells.get(to)!.moves];
-  const settings = await old.settings(queue);
+  let settings = await old.settings(queue);
   const progress = (step: MoveProgress["step"]): void =>
     options.onProgress?.({ queue, from, to, step, live: settings.live, schedules: settings.schedules.length });
 
-  const hasLeft = (await old.queue(queue))?.movedTo === to;
-  if (!hasLeft) {
+  // what is set for the queue may change until it has left: the new cell is told again then
+  for (let hasLeft = way.arriving !== undefined, tries = 1; !hasLeft; tries += 1) {
+    if (tries > 1) settings = await old.settings(queue);
     const [first] = settings.against;
     if (first) throw refused(first.reason, first.message, first.remedy);
-    await next.arrive(queue, {
-      from,
-      here: to,
-      version,
-      settings: settings.text,
-      hold: settings.limited,
-      by: options.by,
-    });
+    const move = { from, here: to, version, settings: settings.text, hold: settings.limited, by: options.by };
+    await next.arrive(queue, move);
     progress("ready");
-    await old.leave(queue, to, version, options.by);
+    hasLeft = await old.leave(queue, to, version, settings.text, options.by);
+    if (!hasLeft && tries === mostTries)
+      throw refused(
+        "moving",
+        `what is set for queue "${queue}" changes again and again`,
+        "move it when that has ended",
+      );
   }
+  await next.admit(queue, version);
   const untold: string[] = [];
   for (const [name, engine] of cells)
     if (name !== from) await engine.moves.routePut(queue, to, version).catch(() => untold.push(name));
@@ -194,6 +196,8 @@ async function lookAt(
   return isDone ? 0 : Math.max(missing * 1000, 5);
 }
 
+const mostTries = 20;
+
 /** Where a queue comes from, and with which version; nothing when it lives there already, and all of it. */
 async function findWay(
   cells: CellEngines,
@@ -210,11 +214,14 @@ async function findWay(
   if (arriving) {
     if (!cells.has(arriving.cell))
       throw refused("cell", `queue "${queue}" moves from "${arriving.cell}", which is not known`, "name that cell too");
-    return { from: arriving.cell, version: arriving.version, arriving };
+    // else it was broken off before, and the queue may be elsewhere by now
+    if ((await cells.get(arriving.cell)!.moves.queue(queue))?.movedTo === to)
+      return { from: arriving.cell, version: arriving.version, arriving };
   }
   const routes = new Map<string, number>();
   const homes: string[] = [];
-  for (const [name, { moves }] of cells) {
+  for (const [name, engine] of cells) {
+    const { moves } = engine;
     const here = await moves.queue(queue);
     if (here?.isSpread)
       throw refused(
@@ -222,7 +229,8 @@ async function findWay(
         `queue "${queue}" is spread over cells by tenant`,
         "leave it where it is; one that is no longer wanted can be closed",
       );
-    if (here && here.movedTo === null) homes.push(name);
+    // one that is to move here, and has not left the other cell yet, is there
+    if (here && here.movedTo === null && ((await engine.queueHome(queue)) ?? name) === name) homes.push(name);
     for (const route of await moves.routes()) if (route.key === queue) routes.set(route.cell, route.version);
   }
   const version = Math.max(0, ...routes.values()) + 1;

@@ -1,3 +1,4 @@
+import type { Engine } from "../db/engine.js";
 import type { MoveObstacle } from "../db/move-engine.js";
 import type { Members } from "./members.js";
 import { copyRoutes } from "./move-doctor.js";
@@ -35,11 +36,22 @@ export async function planRemove(cells: CellEngines, cell: string, members: Memb
   return { cell, failed, against };
 }
 
-/** What may still come to life in a cell: queues that have not finished there. */
+/** What may still come to life in a cell: queues that have not finished there, and schedules. */
 export async function aliveIn(cells: CellEngines, cell: string): Promise<MoveObstacle[]> {
-  const left = await cells.get(cell)!.moves.live();
+  const { moves, schedules } = cells.get(cell)!;
+  const left = await moves.live();
   const [first] = left.toSorted((a, b) => b.jobs - a.jobs);
-  if (!first) return [];
+  if (!first) {
+    const open = await schedulesOf(schedules);
+    if (open.length === 0) return [];
+    return [
+      {
+        reason: "live",
+        message: `the cell "${cell}" has schedules that have not finished: "${open[0]}"${open.length === 1 ? "" : ` and ${open.length - 1} more`}`,
+        remedy: "put them where their queues are, and remove them here (mill.cells.engine)",
+      },
+    ];
+  }
   const queues = left.length === 1 ? "a queue that has" : `${left.length} queues that have`;
   return [
     {
@@ -48,6 +60,16 @@ export async function aliveIn(cells: CellEngines, cell: string): Promise<MoveObs
       remedy: `drain it first: millrace cells drain ${cell}`,
     },
   ];
+}
+
+async function schedulesOf(schedules: Engine["schedules"]): Promise<string[]> {
+  const open: string[] = [];
+  for (let after: string | undefined; ;) {
+    const page = await schedules.list({ limit: 1000, ...(after === undefined ? {} : { after }) });
+    open.push(...page.filter(({ finishedAt }) => finishedAt === null).map(({ name }) => name));
+    if (page.length < 1000) return open;
+    after = page.at(-1)!.name;
+  }
 }
 
 /** Tell all cells what only this one knows: where queues are that it has placed, and where queues have gone. */

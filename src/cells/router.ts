@@ -5,10 +5,12 @@ import {
   QueueNotFoundError,
   SchemaVersionError,
 } from "../db/errors.js";
+import type { Engine } from "../db/engine.js";
 import type { CellLook, CellMember, JobId } from "../db/types.js";
 import { askOne, messageOf } from "./ask.js";
 import type { Cell } from "./cell.js";
 import { handleOf, splitHandle, unknownCell } from "./handle.js";
+import { admitLeft } from "./move-follow.js";
 import { type Members, changeMembers, isJoining, readMembers } from "./members.js";
 import { promptly } from "./promptly.js";
 import { copySpreadQueues } from "./spread-copy.js";
@@ -275,11 +277,17 @@ export class Router {
   async #findBy(members: Members, queue: string): Promise<Cell | typeof spread | undefined> {
     for (const home of members.homesOf(queue)) {
       let cell = this.cell(home);
+      let before: Cell | undefined;
       for (let way = 0; way < longestWay; way += 1) {
         const at = await this.#ask(cell, queue);
         if (at === null) break;
         if (at === spread) return this.#rememberSpread(queue);
         if (at === cell.name) return this.#remember(queue, cell);
+        const cellOf = (name: string): Engine | undefined => this.cells.get(name)?.engine;
+        // each may say that the queue is in the other one, when its move was broken off just then
+        if (at === before?.name && !(await admitLeft(queue, at, cell.name, cellOf)))
+          await admitLeft(queue, cell.name, at, cellOf);
+        before = cell;
         cell = this.moved(queue, at);
       }
     }

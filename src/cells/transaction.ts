@@ -2,6 +2,7 @@ import type { Queryable } from "../db/queryable.js";
 import type { Transaction } from "../db/foreign.js";
 import { askOne, patienceMs, within } from "./ask.js";
 import type { Cell } from "./cell.js";
+import { Lingering } from "./move-follow.js";
 
 /** So long may the first and the last word in a cell take: other cells hold what they have for it. */
 const answerMs = 30_000;
@@ -15,8 +16,11 @@ export class CellsTransaction {
   readonly #broken = new Set<Cell>();
   #hasEnded = false;
 
-  /** `first`: what comes first in each cell. */
-  constructor(private readonly first: (tx: Queryable) => Promise<unknown>) {}
+  /** `first`: what comes first in each cell. `lingering`: what was learnt when it was tried before. */
+  constructor(
+    private readonly first: (tx: Queryable) => Promise<unknown>,
+    readonly lingering: Lingering = new Lingering(),
+  ) {}
 
   /** It has the shape of a transaction, so that it passes as one; nothing is sent through it. */
   query(): never {

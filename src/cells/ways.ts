@@ -1,12 +1,19 @@
-import { CellError, DatabaseUnavailableError, MillraceError, TimeoutError } from "../db/errors.js";
+import {
+  CellError,
+  DatabaseUnavailableError,
+  FingerprintElsewhereError,
+  QueueMovedError,
+  TimeoutError,
+} from "../db/errors.js";
 import { type CallOptions, type FollowedCall, asQueryable } from "../db/foreign.js";
 import { type Queryable, runQuery } from "../db/queryable.js";
 import type { JobId, JobRecord } from "../db/types.js";
 import { askAll, askEach, askOne, isAway, isPartial, within } from "./ask.js";
 import type { Cell } from "./cell.js";
 import { handleOf } from "./handle.js";
+import { Lingering, type CellOf, makeWay, mostMoves, mostTries } from "./move-follow.js";
 import { promptly } from "./promptly.js";
-import { type Router, isUnknownQueue, longestWay } from "./router.js";
+import { type Router, isUnknownQueue } from "./router.js";
 import type { Address } from "./tenants.js";
 import { CellsTransaction } from "./transaction.js";
 
@@ -80,21 +87,58 @@ export class Ways {
     ask: (cell: Cell, call: Call<More>) => Promise<T>,
   ): Promise<T> {
     const name = address.queue ?? "default";
-    let cell = await this.router.cellOf(address);
-    for (let moves = 1; ; moves += 1) {
+    for (let moves = 0; ; moves += 1) {
       try {
-        return await this.to(cell, call, ask);
+        return await this.to(await this.router.cellOf(address), call, ask);
       } catch (error) {
-        const next = movedTo(error);
-        if (next === undefined) {
-          if (isUnknownQueue(error)) this.router.forget(name);
-          throw error;
-        }
-        cell = this.router.moved(name, next);
-        if (moves === longestWay || isForeign(call)) throw error; // that is another database's
+        if (isUnknownQueue(error)) this.router.forget(name);
+        if (!(error instanceof QueueMovedError)) throw error;
+        this.router.moved(error.queue, error.cell);
+        // a transaction that was refused something does nothing more
+        if (call?.tx !== undefined || moves === mostMoves) throw error;
+        await this.makeWay(error);
       }
     }
   }
+
+  /**
+   * Do something that may enqueue with fingerprints, and again where they had to be handed over by the cell that their
+   * queue comes from. `lingering` tells of which jobs it is decided there. A transaction of ours begins anew
+   * (`repeated`); in one of the caller's the next try succeeds.
+   */
+  async following<T>(
+    call: CallOptions | undefined,
+    work: (lingering: Lingering) => Promise<T>,
+    canLinger = true,
+  ): Promise<T> {
+    if (call?.tx instanceof CellsTransaction) return work(call.tx.lingering);
+    if (call?.tx === undefined) return this.repeated(work, canLinger);
+    return work(new Lingering()).catch(async (error: unknown) => {
+      if (error instanceof QueueMovedError) this.router.moved(error.queue, error.cell);
+      if (error instanceof FingerprintElsewhereError) await this.makeWay(error).catch(() => {});
+      throw error;
+    });
+  }
+
+  /** Do something that writes nothing when it is refused, and again where that helps. */
+  async repeated<T>(work: (lingering: Lingering) => Promise<T>, canLinger = true): Promise<T> {
+    const lingering = new Lingering();
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await work(lingering);
+      } catch (error) {
+        if (tries > mostTries || !(await this.makeWay(error, canLinger ? lingering : undefined))) throw error;
+      }
+    }
+  }
+
+  /** See `makeWay`. */
+  async makeWay(error: unknown, lingering?: Lingering): Promise<boolean> {
+    if (error instanceof QueueMovedError) this.router.moved(error.queue, error.cell);
+    return makeWay(error, this.#cellOf, async (queue) => (await this.router.cellOf({ queue })).engine, lingering);
+  }
+
+  readonly #cellOf: CellOf = (name) => this.router.cells.get(name)?.engine;
 
   /** To the cell of a job, with its id there. */
   async job<T, More extends object>(
@@ -207,13 +251,6 @@ function seesOneCell(): CellError {
 async function placeOf(db: Queryable): Promise<string> {
   const [row] = await runQuery(db, placeText, []);
   return String(row?.["place"]);
-}
-
-/** The cell that a queue has moved to, where that is what an error says. */
-function movedTo(error: unknown): string | undefined {
-  return error instanceof MillraceError && error.code === "MR030"
-    ? (error as MillraceError & { readonly cell?: string }).cell
-    : undefined;
 }
 
 /** What several cells answered, each with the cell that it is of. */

@@ -1,9 +1,9 @@
 import { asDate } from "./decode.js";
-import { checkType, encodeOptions, toJson } from "./encode.js";
+import { checkType, encodeDefaults, encodeGroupOptions, encodeOptions, toJson } from "./encode.js";
 import { withCellsOf } from "./elsewhere.js";
 import type { CallOptions } from "./foreign.js";
 import { bounds } from "./limits.js";
-import type { Enqueued, JobId, NewJob } from "./types.js";
+import type { Defaults, Enqueued, GroupOptions, JobId, NewJob } from "./types.js";
 import { Verbs } from "./verbs/verbs.js";
 
 /** In which cell a queue lives, as a cell knows it; the higher version holds. */
@@ -48,6 +48,8 @@ export interface QueueSettings {
   readonly live: number;
   readonly latestDueAt: string | null;
   readonly schedules: readonly string[];
+  readonly options: object;
+  readonly groups: readonly object[];
   readonly against: readonly MoveObstacle[];
 }
 
@@ -196,10 +198,30 @@ export class MoveEngine extends Verbs {
     );
   }
 
-  /** The queue has moved: it is closed here, with a word of where it is. */
-  async leave(queue: string, to: string, version: number, by?: string): Promise<void> {
-    const text = "select :queue_leave($1::text, $2::text, $3::bigint, $4::text)";
-    await this.db.rows("queue_leave", text, [queue, to, version, by ?? null]);
+  /**
+   * The queue has moved: it is closed here, with a word of where it is. `settings`: what the other cell was told of it.
+   * False, and nothing is done, when that is no longer so.
+   */
+  async leave(queue: string, to: string, version: number, settings: string | undefined, by?: string): Promise<boolean> {
+    const text = "select :queue_leave($1::text, $2::text, $3::bigint, $4::jsonb, $5::text) as value";
+    return this.db.value("queue_leave", text, [queue, to, version, settings ?? null, by ?? null], undefined);
+  }
+
+  /** The queue has left the cell that it comes from, so it takes jobs here. */
+  async admit(queue: string, version: number): Promise<void> {
+    await this.db.rows("queue_admit", "select :queue_admit($1::text, $2::bigint)", [queue, version]);
+  }
+
+  /** What was set for a queue where it is holds for the jobs that it has left here too. */
+  async putLeft(queue: string, defaults: Defaults): Promise<void> {
+    const text = "select :queue_put_left($1::text, $2::jsonb)";
+    await this.db.rows("queue_put_left", text, [queue, encodeDefaults(defaults)]);
+  }
+
+  /** What was set for a group of a queue where it is holds for the jobs that are left here too. */
+  async groupPutLeft(queue: string, group: string, options: GroupOptions): Promise<GroupOptions> {
+    const text = "select :group_put_left($1::text, $2::text, $3::jsonb) as value";
+    return this.db.value("group_put_left", text, [queue, group, encodeGroupOptions(options)], undefined);
   }
 
   /** All of the queue has ended in the cell it came from. */
@@ -253,15 +275,37 @@ export class MoveEngine extends Verbs {
   }
 
   /** Enqueue in the cell that a queue has left, with a fingerprint that lives here still. */
-  async enqueueLeft(job: NewJob): Promise<Enqueued> {
+  async enqueueLeft(job: NewJob, call?: CallOptions): Promise<Enqueued> {
     const { type, input, payload, ...options } = job;
     const [row] = await this.db.rows(
       "job_enqueue_left",
       "select job_id::text, duplicate from :job_enqueue_left($1::text, $2::json, $3::json, $4::bytea)",
       [checkType(type), toJson(input, "input", bounds.inputBytes), encodeOptions(options), payload ?? null],
+      call,
     );
+    return this.#enqueued(row, call);
+  }
+
+  /** The same of JSON that is put together already; it waits for up to `waitMs`, as `sqs.send` does. */
+  async enqueueLeftEncoded(type: string, input: string, options: string, waitMs: number): Promise<Enqueued> {
+    const [row] = await this.db.rows(
+      "sqs_send_left",
+      `select job_id::text, duplicate from (select set_config('lock_timeout', $4::text, true) as wait) bound
+        cross join lateral :job_enqueue_left($1::text, $2::json, case when bound.wait is not null then $3::json end)`,
+      [type, input, options, `${waitMs}ms`],
+    );
+    return this.#enqueued(row, undefined);
+  }
+
+  async #enqueued(row: Record<string, unknown> | undefined, call: CallOptions | undefined): Promise<Enqueued> {
     const enqueued = { id: String(row?.["job_id"]), duplicate: row?.["duplicate"] === true };
-    return (await withCellsOf(this.db, [enqueued], undefined))[0]!;
+    return (await withCellsOf(this.db, [enqueued], call))[0]!;
+  }
+
+  /** Whether it has fingerprints that outlive their jobs. */
+  async hasFingerprints(queue: string): Promise<boolean> {
+    const text = "select :fingerprints_left($1::text) <> '[]' as value";
+    return this.db.value("fingerprints_any", text, [queue], undefined);
   }
 
   /** Fingerprints that outlive their jobs, from the cell that a queue has left to `to`. */

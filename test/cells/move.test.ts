@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { enqueueFollowing, followMoves } from "../../src/cells/move-follow.js";
 import { type MoveProgress, moveQueue, planMove } from "../../src/cells/move.js";
 import type { Engine } from "../../src/db/engine.js";
 import { FingerprintElsewhereError, MoveRefusedError, QueueMovedError } from "../../src/db/errors.js";
 import type { ClaimedJob } from "../../src/db/types.js";
 import { millrace } from "../cli/cli.js";
 import { useCells } from "../support/cells.js";
+import { broken, failingFrom } from "../support/failing-cells.js";
+import { enqueueFollowing, followMoves } from "../support/follow-moves.js";
 import { until } from "../support/wait.js";
 
 const cells = useCells("a", "b", "c");
@@ -331,30 +332,8 @@ it("a fingerprint lives in one cell at a time [#237]", async () => {
 });
 
 it("a move goes on after a crash at any point, and schedules make each slot once [#236]", async () => {
-  const broken = new Error("killed");
-  /** Engines whose calls fail from the n-th on: before it is done, or after. */
-  const failing = (n: number, after: boolean): Map<string, Engine> => {
-    let calls = 0;
-    const wrap = <T extends object>(target: T): T =>
-      new Proxy(target, {
-        get(of, key) {
-          const value = Reflect.get(of, key, of) as unknown;
-          if (key === "moves") return wrap(value as object);
-          if (typeof value !== "function") return value;
-          return async (...given: unknown[]) => {
-            calls += 1;
-            if (calls > n || (calls === n && !after)) throw broken;
-            const result: unknown = await (value as (...all: unknown[]) => unknown).apply(of, given);
-            if (calls === n) throw broken;
-            return result;
-          };
-        },
-      });
-    return new Map([...engines()].map(([name, one]) => [name, wrap(one)]));
-  };
   let isBroken = true;
   for (let n = 1; isBroken; n += 1) {
-    const after = n % 2 === 0;
     const queue = `crash-${n}`;
     await engine("a").queuePut(queue, { maxRunning: 2 });
     await engine("a").typePut(`type-${n}`, { maxAttempts: 4 });
@@ -366,7 +345,7 @@ it("a move goes on after a crash at any point, and schedules make each slot once
       input: { big: 1 },
     });
     await engine("a").complete((await engine("a").claim({ queues: [queue] }))[0]!);
-    const result = await moveQueue(failing(n, after), queue, "b").catch((error: unknown) => error);
+    const result = await moveQueue(failingFrom(n, engines()), queue, "b").catch((error: unknown) => error);
     isBroken = result === broken;
     if (isBroken) await moveQueue(engines(), queue, "b");
     else expect(result).toMatchObject({ from: "a", to: "b" });

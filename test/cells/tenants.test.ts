@@ -262,7 +262,7 @@ describe("a spread queue", () => {
     await expect(moveQueue(engines, queue, "c")).rejects.toMatchObject({ code: "MR032", reason: "spread" });
     await expect(planMove(engines, queue, "c")).rejects.toMatchObject({ code: "MR032", reason: "spread" });
     expect((await engines.get("a")!.moves.settings(queue)).against).toMatchObject([{ reason: "spread" }]);
-    await expect(engines.get("a")!.moves.leave(queue, "b", 1)).rejects.toMatchObject({ reason: "spread" });
+    await expect(engines.get("a")!.moves.leave(queue, "b", 1, undefined)).rejects.toMatchObject({ reason: "spread" });
 
     const flow = mill.flow();
     const places = await placesOf(mill, queue);

@@ -15,6 +15,10 @@ export class MoveBooks {
   readonly #attempts = new Map<JobId, { attempt: number; returned: boolean }>();
   /** Jobs of the limited queue that are surely held, and until when. */
   readonly #held = new Map<JobId, number>();
+  readonly #prints = new Map<number, string>();
+  /** Jobs of each fingerprint that surely live: their enqueue was confirmed, and their end was not reported yet. */
+  readonly #living = new Map<string, Set<JobId>>();
+  readonly #ended = new Set<JobId>();
   /** The newest job of each ordered group that was handed out, and whether its end was reported. */
   readonly #newest = new Map<string, { readonly key: number; isOver: boolean }>();
 
@@ -28,9 +32,21 @@ export class MoveBooks {
     this.#wanted.set(key, { queue, group, state: "wanted" });
   }
 
+  /** It has this fingerprint. */
+  prints(key: number, fingerprint: string): void {
+    this.#prints.set(key, fingerprint);
+  }
+
   stored(key: number, handle: JobId, isDuplicate: boolean): void {
     this.#wanted.get(key)!.state = isDuplicate ? "duplicate" : "stored";
-    if (!isDuplicate) this.#handles.set(key, handle);
+    if (isDuplicate) return;
+    this.#handles.set(key, handle);
+    const fingerprint = this.#prints.get(key);
+    if (fingerprint === undefined || this.#ended.has(handle)) return;
+    const living = this.#living.get(fingerprint) ?? new Set();
+    const [other] = living;
+    if (other !== undefined) this.violations.add(`fingerprint ${fingerprint} lives twice: ${other}, ${handle}`);
+    this.#living.set(fingerprint, living.add(handle));
   }
 
   /** The answer was lost. */
@@ -73,9 +89,17 @@ export class MoveBooks {
       const { key, group } = job.input as { key: number; group?: string };
       const newest = group === undefined ? undefined : this.#newest.get(group);
       if (newest?.key === key && isEnd) newest.isOver = true;
+      if (isEnd) this.#endOf(key, handle);
       const attempt = this.#attempts.get(handle);
       if (attempt && !isEnd) attempt.returned = true;
     }
+  }
+
+  #endOf(key: number, handle: JobId): void {
+    const fingerprint = this.#prints.get(key);
+    if (fingerprint === undefined) return;
+    this.#ended.add(handle);
+    this.#living.get(fingerprint)?.delete(handle);
   }
 
   /** With what the cells have when all is over. */

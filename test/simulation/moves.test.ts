@@ -40,7 +40,18 @@ describe("the simulation of moves finds bugs", () => {
         "if v_names <> '{}' then\n    perform raise_error('MR031'",
         "if false then\n    perform raise_error('MR031'",
       ],
-      found: /lives in both cells/,
+      found: /lives twice/,
+    },
+    "a fingerprint is given up while its job lives": {
+      sql: ["f.job_id > 0 and (not job_over(f.job_id)", "f.job_id > 0 and (false"],
+      found: /lives twice/,
+    },
+    "the new cell takes jobs before the queue has left the old one": {
+      sql: [
+        "if m.is_leaving is distinct from false then\n    perform queue_event_add(p_queue, 'arriving'",
+        "update queue set closed_at = null, closed_by = null, closed_because = null where id = q.id;\n  if m.is_leaving is distinct from false then\n    perform queue_event_add(p_queue, 'arriving'",
+      ],
+      found: /out of order|are held of|MR032/,
     },
   };
   for (const [name, { sql, found }] of Object.entries(mutants)) {

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { type Ask, FingerprintWatch } from "../../chaos/cells/fingerprints.js";
 import type { Cell } from "../../src/cells/cell.js";
 import { CellsEngine } from "../../src/cells/cells-engine.js";
 import { moveQueue } from "../../src/cells/move.js";
@@ -37,7 +36,6 @@ export interface MovesResult {
   readonly brokenOff: number;
   readonly refused: number;
   readonly killed: number;
-  readonly looks: number;
   /** What went wrong; empty when everything holds. */
   readonly violations: readonly string[];
 }
@@ -110,12 +108,6 @@ class MoveSimulation {
   async run(): Promise<MovesResult> {
     this.#clients.push(this.#newClient(), this.#newClient());
     for (const [queue, settings] of Object.entries(queues)) await this.#clients[0]!.queuePut(queue, settings);
-    const asks = names.map(
-      (name): Ask =>
-        (text, values) =>
-          this.#asked(this.cells.get(name)!.pool, text, values),
-    );
-    const watch = new FingerprintWatch(asks[0]!, asks[1]!, "prints");
     const producers = [1, 2, 3, 4, 5].map((n) => this.#produce(n));
     const movers = queueNames.map((queue) => this.#move(queue));
     const claimers = [...this.cells.values()].flatMap((cell) => queueNames.map((queue) => this.#consume(cell, queue)));
@@ -127,8 +119,7 @@ class MoveSimulation {
     this.#draining = true;
     await Promise.all(claimers);
     this.#drained = true;
-    await Promise.all([...keepers, watch.stop()]);
-    for (const name of watch.twice) this.#books.violations.add(`fingerprint ${name} lives in both cells`);
+    await Promise.all(keepers);
     if (!this.#stopped()) await this.#finish();
     return {
       jobs: this.#books.jobs,
@@ -137,7 +128,6 @@ class MoveSimulation {
       brokenOff: this.#brokenOff,
       refused: this.#refused,
       killed: this.#killed,
-      looks: watch.looks,
       violations: [...this.#books.violations],
     };
   }
@@ -182,7 +172,7 @@ class MoveSimulation {
       const key = this.#newKey(queue, group);
       const input = { key, group };
       const { id, duplicate } = await this.#told([key], () =>
-        client.enqueue({ type: "t", queue, input, ...this.#shape(queue, group) }),
+        client.enqueue({ type: "t", queue, input, ...this.#shape(queue, group, [key]) }),
       );
       this.#books.stored(key, id, duplicate);
       return;
@@ -204,18 +194,20 @@ class MoveSimulation {
     keys: readonly number[],
     call?: { readonly tx: pg.PoolClient },
   ): Promise<{ id: JobId; duplicate: boolean }[]> {
-    const jobs = keys.map((key) => ({ type: "t", queue, input: { key, group }, ...this.#shape(queue, group) }));
+    const jobs = keys.map((key) => ({ type: "t", queue, input: { key, group }, ...this.#shape(queue, group, [key]) }));
     if (queue === "prints" || this.#random.chance(0.5)) return client.enqueueEach(jobs, call);
     const inputs = jobs.map(({ input }) => input);
-    return client.enqueueMany("t", inputs, { queue, ...this.#shape(queue, group) }, call);
+    return client.enqueueMany("t", inputs, { queue, ...this.#shape(queue, group, keys) }, call);
   }
 
-  #shape(queue: QueueName, group: string | undefined): object {
+  #shape(queue: QueueName, group: string | undefined, keys: readonly number[]): object {
     const random = this.#random;
+    const fingerprint = queue === "prints" ? `f${random.between(1, 4)}` : undefined;
+    if (fingerprint !== undefined) for (const key of keys) this.#books.prints(key, fingerprint);
     return {
       maxAttempts: 1000,
       ...(group === undefined ? {} : { group }),
-      ...(queue === "prints" ? { fingerprint: `f${random.between(1, 4)}` } : {}),
+      ...(fingerprint === undefined ? {} : { fingerprint }),
       ...(queue !== "ordered" && random.chance(0.1) ? { delaySeconds: random.next() * 0.3 } : {}),
     };
   }
@@ -371,16 +363,6 @@ class MoveSimulation {
       rows.push(...found.rows.map(({ key, id }) => ({ key, handle: `${name}:${id}` })));
     }
     this.#books.compare(rows);
-  }
-
-  async #asked(pool: pg.Pool, text: string, values: unknown[]): Promise<object[]> {
-    for (;;) {
-      try {
-        return (await pool.query<object>(text, values)).rows;
-      } catch (error) {
-        if (!isDisconnect(error)) throw error;
-      }
-    }
   }
 
   /** Killed sessions are part of the game; any other error is a finding. */
