@@ -87,6 +87,7 @@ describe.skipIf(!hasBrowser)("charts", () => {
     await until("the axis goes back an hour from now", async () => (await oldest()) <= 61);
     await page.getByRole("button", { name: "10 min" }).click();
     await chart.getByText("nothing since").waitFor({ state: "detached" });
+    await page.unrouteAll({ behavior: "ignoreErrors" }); // one may be on its way
   });
 
   it("fade with tiles, rows and small lines when the server is gone", async () => {

@@ -241,8 +241,8 @@ describe.skipIf(!hasBrowser)("the dashboard on a real server", () => {
       await confirm(page, "Remove", "Remove");
       await page.waitForURL(/#\/schedules$/);
       expect(await get()).toMatchObject({ code: "MR016" });
-      await page.getByRole("button", { name: "Undo" }).last().click();
-      await page.getByText("Taken back").waitFor();
+      await page.getByRole("button", { name: "Declare it again" }).click();
+      await page.getByText("is declared again").waitFor();
       expect(await get()).toMatchObject({
         rule: { cron: "0 3 * * *", tz: "Europe/Berlin" },
         job: { type: "report" },

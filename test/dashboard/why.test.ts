@@ -108,7 +108,7 @@ describe.skipIf(!hasBrowser)("why something waits", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
     await page.locator(".page-title .badge").getByText("no worker", { exact: true }).waitFor();
     await page.locator("dl.totals").getByText("3", { exact: true }).waitFor();
-    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: "Pause", exact: true }).click();
     await page
       .getByRole("dialog")
       .getByLabel(/because|why/i)
