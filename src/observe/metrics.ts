@@ -6,6 +6,7 @@ export const metricNames = {
   duration: "millrace_job_duration_seconds",
   wait: "millrace_job_wait_seconds",
   ready: "millrace_jobs_ready",
+  blocked: "millrace_jobs_blocked",
   oldestReady: "millrace_oldest_ready_seconds",
   enqueued: "millrace_jobs_enqueued_total",
   polls: "millrace_polls_total",

@@ -5,6 +5,7 @@ const help: Readonly<Record<MetricName, string>> = {
   [metricNames.duration]: "How long handlers took, by type and outcome.",
   [metricNames.wait]: "Age of a job at its first attempt.",
   [metricNames.ready]: "Ready jobs, by queue and type.",
+  [metricNames.blocked]: "Jobs that a pause, an open breaker or another queue holds back, by queue and type.",
   [metricNames.oldestReady]: "For how long the oldest ready job has waited, by queue and type.",
   [metricNames.enqueued]: "Jobs enqueued by this process.",
   [metricNames.polls]: "Claims made, by whether they found jobs.",

@@ -42,8 +42,9 @@ export class BacklogGauges {
 
   async #measure(metrics: Metrics): Promise<void> {
     for (const queue of this.queues()) {
-      for (const { type, waiting, oldestAgeSeconds } of await this.engine.queueTypes(queue)) {
-        this.#set(metrics, metricNames.ready, { queue, type }, waiting);
+      for (const { type, ready, blocked, oldestAgeSeconds } of await this.engine.queueTypes(queue)) {
+        this.#set(metrics, metricNames.ready, { queue, type }, ready);
+        this.#set(metrics, metricNames.blocked, { queue, type }, blocked);
         this.#set(metrics, metricNames.oldestReady, { queue, type }, oldestAgeSeconds ?? 0);
       }
     }
