@@ -149,6 +149,8 @@ describe("looking at jobs", () => {
       {
         group: "noisy",
         waiting: 3,
+        ready: 3,
+        blocked: 0,
         delayed: 0,
         running: 0,
         oldestAgeSeconds: expect.any(Number),
@@ -158,6 +160,8 @@ describe("looking at jobs", () => {
       {
         group: "quiet",
         waiting: 1,
+        ready: 1,
+        blocked: 0,
         delayed: 0,
         running: 0,
         oldestAgeSeconds: expect.any(Number),
