@@ -5,12 +5,16 @@ import { InvalidArgumentError } from "./errors.js";
 export const defaultSchema = "millrace";
 
 /**
- * What names of prepared statements begin with: the server knows them by their first 63 characters, so a long schema
- * name stands there as its hash.
+ * The name that a statement is prepared under. The server knows it by its first 63 characters, so a long schema name
+ * stands there as its hash. A hash of the text makes it the only one: a connection refuses two texts under one name,
+ * and clients may share connections.
  */
-export function statementPrefix(schema: string): string {
-  return schema.length <= 32 ? schema : createHash("sha256").update(schema).digest("hex").slice(0, 32);
+export function statementName(schema: string, verb: string, text: string): string {
+  const prefix = schema.length <= 24 ? schema : hash(schema, 24);
+  return `${prefix}.${verb}/${hash(text, 8)}`;
 }
+
+const hash = (text: string, length: number): string => createHash("sha256").update(text).digest("hex").slice(0, length);
 
 /** Check a schema name. Plain lower-case names only, so that nobody ever has to quote or escape one. */
 export function checkSchemaName(name: string): string {

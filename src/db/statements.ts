@@ -4,10 +4,16 @@ import { checkKeys } from "./encode.js";
 import { InvalidArgumentError } from "./errors.js";
 import { type FollowedCall, asQueryable } from "./foreign.js";
 import { type ConnectionPool, type Queryable, inTransaction, runQuery } from "./queryable.js";
-import { statementPrefix } from "./schema-name.js";
+import { statementName } from "./schema-name.js";
 import type { Json } from "./types.js";
 
 type Rows = readonly Record<string, unknown>[];
+
+/** A text with the schema in it, and the name that it is prepared under. */
+interface Statement {
+  readonly text: string;
+  readonly name: string;
+}
 
 const callKeys = new Set(["tx", "near", "follow"]);
 
@@ -16,6 +22,8 @@ const callKeys = new Set(["tx", "near", "follow"]);
  */
 export class Statements {
   readonly #anchors = new Anchors();
+  /** Each text that was used, as it is sent: they are few, and stand in the code. */
+  readonly #known = new Map<string, Statement>();
 
   constructor(
     readonly pool: ConnectionPool,
@@ -28,19 +36,23 @@ export class Statements {
     if (call) checkKeys(call, callKeys);
     for (const value of values) checkParameter(value);
     const db: Queryable = call?.tx === undefined ? this.pool : asQueryable(call.tx);
-    const qualified = text.replaceAll(/(?<![:\w]):(?=[a-z_]+)/g, `${this.schema}.`);
-    if (call?.follow) return this.#followed(db, name, qualified, values, { near: call.near, follow: call.follow });
-    if (call?.near !== undefined) return this.#anchors.run(db, call.near, qualified, values);
-    return this.#run(db, name, qualified, values);
+    if (call?.follow) return this.#followed(db, name, text, values, { near: call.near, follow: call.follow });
+    if (call?.near !== undefined) return this.#anchors.run(db, call.near, this.#statement(name, text).text, values);
+    return this.#run(db, name, text, values);
   }
 
   #run(db: Queryable, name: string, text: string, values: unknown[]): Promise<Rows> {
-    return runQuery(
-      db,
-      text,
-      values,
-      this.prepare ? `${statementPrefix(this.schema)}.${name}/${values.length}` : undefined,
-    );
+    const statement = this.#statement(name, text);
+    return runQuery(db, statement.text, values, this.prepare ? statement.name : undefined);
+  }
+
+  #statement(name: string, text: string): Statement {
+    let statement = this.#known.get(text);
+    if (!statement) {
+      const qualified = text.replaceAll(/(?<![:\w]):(?=[a-z_]+)/g, `${this.schema}.`);
+      this.#known.set(text, (statement = { text: qualified, name: statementName(this.schema, name, qualified) }));
+    }
+    return statement;
   }
 
   /** The same statement tells the number of its transaction; but not one that ran elsewhere, in another transaction. */
@@ -55,7 +67,7 @@ export class Statements {
     const rows =
       near === undefined
         ? await this.#run(db, `${name}_xid`, `select told.*, ${xid} from (${text}) told`, values)
-        : await this.#anchors.run(db, near, text, values);
+        : await this.#anchors.run(db, near, this.#statement(name, text).text, values);
     const [row] = near === undefined ? rows : await this.#run(db, "xid", `select ${xid}`, []);
     if (row) follow(String(row["xid"]));
     return rows;
