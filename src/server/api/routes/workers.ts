@@ -11,6 +11,7 @@ const target = {
 const answer = z.strictObject({ workers: z.number().int().meta({ description: "how many workers it is for" }) });
 
 type Body = { readonly process?: string | undefined; readonly worker?: string | undefined };
+/** Without a process and a name, the database refuses it, and says what to give. */
 const targetOf = ({ process, worker }: Body): WorkerTarget => given({ process, worker });
 const noted = ({ identity, body }: Call<unknown, { readonly because?: string | undefined }>): DecisionNote =>
   given({ by: identity.name, because: body.because });
