@@ -9,10 +9,10 @@ export const targetOptions: OptionTable = {
 };
 
 export function targetOf([worker]: readonly string[], options: Options): WorkerTarget {
-  const target = { ...options.pick("process"), ...(worker === undefined ? {} : { worker }) };
-  if (Object.keys(target).length === 0)
-    throw new UsageError("neither a name nor a process is given", "give the name of workers, or --process ID");
-  return target;
+  const { process } = options.pick("process");
+  if (worker !== undefined) return { worker, ...(process === undefined ? {} : { process }) };
+  if (process !== undefined) return { process };
+  throw new UsageError("neither a name nor a process is given", "give the name of workers, or --process ID");
 }
 
 export function targetName({ process, worker }: WorkerTarget): string {

@@ -127,7 +127,7 @@ describe("an order to workers", () => {
     await expect(workers.resume({ process: "nowhere", worker: "nobody" })).rejects.toThrow(
       'there is no worker "nobody" in process "nowhere"',
     );
-    await expect(workers.pause({})).rejects.toMatchObject({ code: "MR001" });
+    await expect(workers.pause({} as never)).rejects.toMatchObject({ code: "MR001" });
     await expect(workers.pause({ name: "x" } as never)).rejects.toMatchObject({ code: "MR001" });
     const queue = await test.queue();
     const name = newName();

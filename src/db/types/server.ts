@@ -51,13 +51,13 @@ export interface DeclaredWorker {
   readonly held?: "paused" | "draining" | "drained";
 }
 
-/** Which workers an order is for: those of a process, of a name in all processes, or of a name in one process. */
-export interface WorkerTarget {
-  /** The id of a process, as `mill.workers.list()` tells it. */
-  readonly process?: string;
-  /** The name of workers. */
-  readonly worker?: string;
-}
+/**
+ * Which workers an order is for: those of a process (its id, as `mill.workers.list()` tells it), those of a name
+ * (`worker`) in all processes, or those of a name in one process. One of the two is needed.
+ */
+export type WorkerTarget =
+  | { readonly process: string; readonly worker?: string }
+  | { readonly process?: string; readonly worker: string };
 
 /** What somebody ordered workers to do. */
 export interface WorkerOrder {

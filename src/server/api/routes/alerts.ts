@@ -128,7 +128,7 @@ export const alertRoutes = [
     path: "/alerts/rules/{name}",
     role: "admin",
     cells: "filtered",
-    summary: "make a rule, or change it: what is given is all of it",
+    summary: "create a rule, or replace it: options that you leave out get their defaults",
     body: rule,
     answer: done,
     async handle({ mill, params, body, act, identity }) {
@@ -146,7 +146,7 @@ export const alertRoutes = [
     path: "/alerts/rules/{name}",
     role: "admin",
     cells: "filtered",
-    summary: "forget a rule; what it has fired is resolved",
+    summary: "delete a rule; its alerts are resolved",
     answer: done,
     async handle({ mill, params, act, identity }) {
       const name = params["name"]!;
@@ -193,7 +193,7 @@ export const alertRoutes = [
     path: "/alerts/hooks/{name}",
     role: "admin",
     cells: "filtered",
-    summary: "name an address that alerts may be sent to; a secret that was made is in the answer, and nowhere else",
+    summary: "add an address that alerts can be sent to; a generated secret is in the response, and nowhere else",
     body: z.strictObject({ url: z.string().max(2000), secret: z.string().min(16).max(200).optional() }),
     answer: z.strictObject({ secret: z.string().optional() }),
     async handle({ mill, params, body, act, identity }) {
@@ -209,7 +209,7 @@ export const alertRoutes = [
     path: "/alerts/hooks/{name}",
     role: "admin",
     cells: "filtered",
-    summary: "send nothing there any more; rules lose it",
+    summary: "delete a web hook, also from the rules that name it",
     answer: done,
     async handle({ mill, params, act, identity }) {
       const name = params["name"]!;
@@ -222,7 +222,7 @@ export const alertRoutes = [
     path: "/alerts/hooks/{name}/test",
     role: "admin",
     cells: "filtered",
-    summary: "send something there now; the answer names the job that does",
+    summary: "send a test now; the response names the job that does it",
     answer: z.strictObject({ job: jobId }),
     async handle({ mill, params, act, identity }) {
       const name = params["name"]!;

@@ -44,7 +44,7 @@ export const cellRoutes = [
     path: "/cells",
     role: "reader",
     summary:
-      "each cell by itself: whether it answers, its release, how much waits and runs, who serves it, and which queues move; nothing where there is one",
+      "each cell by itself: whether it answers, its release, how many jobs wait and run, which workers serve it, and which queues move; an empty list if there is only one",
     cells: "named",
     answer: listOf(cellRecord),
     async handle({ mill, live }) {

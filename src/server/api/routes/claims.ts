@@ -118,7 +118,7 @@ export const claimRoutes = [
     method: "POST",
     path: "/claims/progress",
     role: "worker",
-    summary: "tell how far a claimed job is; shown in listings, and there for its next attempt",
+    summary: "report how far a claimed job is; shown in listings, and available to its next attempt",
     body: z.strictObject({ token, job: jobId, progress: jsonValue }),
     answer: done,
     async handle({ mill, body }) {

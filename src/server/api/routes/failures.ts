@@ -116,7 +116,7 @@ export const failureRoutes = [
     method: "POST",
     path: "/jobs/replay",
     role: "admin",
-    summary: "enqueue copies of jobs that ended within a time, in the order in which they were enqueued",
+    summary: "enqueue copies of jobs that ended within a time range, in the order in which they were enqueued",
     body: z.strictObject({
       since: z.iso.datetime({ offset: true }),
       until: z.iso.datetime({ offset: true }).optional(),

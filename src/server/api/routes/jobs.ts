@@ -112,7 +112,7 @@ export const jobRoutes = [
     path: "/jobs/count",
     role: "reader",
     cells: "named",
-    summary: "how many jobs match every filter given: exactly up to 10,000, as long as it does not take too long",
+    summary: "how many jobs match every filter given: exact up to 10,000, unless that takes too long",
     body: z.strictObject({ ...jobFilter, undecided: z.boolean().optional() }),
     answer: counted,
     async handle({ mill, looks, body }) {
@@ -211,7 +211,7 @@ export const jobRoutes = [
     path: "/jobs/{id}/result",
     role: "reader",
     summary:
-      "how a job ended, with its result or its error; waits for that up to `waitSeconds`, and tells the state it is in when it has not ended by then",
+      "how a job ended, with its result or its error; waits for the end up to `waitSeconds`, and otherwise returns the current state",
     query: z.strictObject({ waitSeconds: limitOf(20, 1) }),
     answer: z
       .strictObject({ state: jobState, result: jsonValue, error: z.string().nullable() })
@@ -222,7 +222,7 @@ export const jobRoutes = [
     method: "POST",
     path: "/jobs/{id}/retry",
     role: "admin",
-    summary: "give a failed or expired job more attempts; not done when it is in neither state, or discarded",
+    summary: "give a failed or expired job more attempts; does nothing if it is in neither state, or discarded",
     body: z.strictObject({ attempts: z.number().int().min(1).max(1000).default(1), because }),
     answer: done,
     handle: async ({ mill, params, body, identity, act }) =>
@@ -240,7 +240,7 @@ export const jobRoutes = [
     method: "POST",
     path: "/jobs/{id}/cancel",
     role: "producer",
-    summary: "cancel a job; not done when it had ended already",
+    summary: "cancel a job; does nothing if it had ended already",
     body: z.strictObject({ because }),
     answer: done,
     async handle({ mill, params, body, identity: { name: by }, act, deliver }) {
@@ -255,7 +255,7 @@ export const jobRoutes = [
     method: "POST",
     path: "/jobs/{id}/run-now",
     role: "admin",
-    summary: "let a delayed job run now; not done when it is not delayed, or waits for the release of a stage",
+    summary: "make a delayed job run now; does nothing if it is not delayed, or waits for the release of a stage",
     body: z.strictObject({ because }),
     answer: done,
     handle: async ({ mill, params, act }) =>
@@ -266,7 +266,7 @@ export const jobRoutes = [
     path: "/jobs/{id}/discard",
     role: "admin",
     summary:
-      "mark a failed or expired job as not to be retried; not done when it is in neither state, or was discarded before",
+      "decide that a failed or expired job is not retried; does nothing if it is in neither state, or was discarded before",
     body: z.strictObject({ because }),
     answer: done,
     handle: async ({ mill, params, body, identity, act }) =>

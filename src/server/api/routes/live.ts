@@ -44,7 +44,7 @@ export const liveRoutes = [
     path: "/live",
     role: "reader",
     summary:
-      "every second what it looks like, as server-sent events: `sample` with `{ overview, queues }`, two seconds apart while nothing changes, `blind` while the database does not answer, and `again` before an end after which one may ask again at once",
+      "the live numbers, as server-sent events: `sample` with `{ overview, queues }` each second, or every two seconds while nothing changes; `blind` while the database does not answer; and `again` before the stream ends, if you may reconnect at once",
     answer: { raw: "text/event-stream", shape: moment },
     async handle({ auth, live, exchange, identity, shares: { viewers } }) {
       const { response, signal, stopping, request } = exchange;
@@ -91,7 +91,7 @@ export const liveRoutes = [
     role: "reader",
     cells: "named",
     summary:
-      "what was seen of a queue, of a type of it, or of all, within the last seconds: by the second up to ten minutes (not of a type), by the minute up to a day, by the hour up to thirty days; where no process looked there is no point",
+      "the history of a queue, of a type of it, or of all queues, over the last seconds: by the second up to ten minutes (not of a type), by the minute up to a day, by the hour up to thirty days; there is no point for times at which no process looked",
     query: z.strictObject({
       queue: z.string().optional(),
       type: z.string().optional(),
@@ -126,7 +126,7 @@ export const liveRoutes = [
     path: "/definitions",
     role: "reader",
     cells: "filtered",
-    summary: "what workers have declared of the types they handle: queue, defaults, version and schema of the input",
+    summary: "what workers have declared about the types they handle: queue, defaults, version and schema of the input",
     query: z.strictObject({ type: z.string().optional() }),
     answer: listOf(definitionRecord),
     handle: async ({ mill, query }) => ({ items: await mill.engine.definitions(query.type) }),
@@ -137,7 +137,7 @@ export const liveRoutes = [
     role: "reader",
     cells: "filtered",
     summary:
-      "names of queues, types, groups or tenants with a part in them: for completing a search. Groups and tenants are those of the newest 5,000 jobs, and groups with settings",
+      "names of queues, types, groups or tenants that contain a text, to complete a search. Groups and tenants are those of the newest 5,000 jobs, and groups with settings",
     query: z.strictObject({
       kind: z.enum(["queue", "type", "group", "tenant"]),
       part: z.string().max(200).default(""),
@@ -153,7 +153,7 @@ export const liveRoutes = [
     path: "/unhandled",
     role: "reader",
     cells: "filtered",
-    summary: "types of which something has been ready for a while, and that no worker that is known handles",
+    summary: "types that have had ready jobs for a while, and that no known worker handles",
     query: z.strictObject({ minAgeSeconds: z.coerce.number().min(0).max(1e9).default(60) }),
     answer: listOf(unhandledType),
     handle: async ({ mill, query }) => ({ items: await mill.engine.server.unhandled(query.minAgeSeconds) }),

@@ -36,7 +36,7 @@ export const operationRoutes = [
     method: "GET",
     path: "/doctor",
     role: "reader",
-    summary: "what is wrong with the database, and what to do; looked at twice a minute at most",
+    summary: "what is wrong with the database, and what to do; checked at most twice a minute",
     answer: listOf(finding),
     handle: async ({ checkup }) => ({
       items: (await checkup.findings()).map(({ check: name, ...rest }) => ({ name, ...rest })),

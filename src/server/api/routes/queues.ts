@@ -119,7 +119,7 @@ export const queueRoutes = [
     path: "/queues/{queue}",
     role: "reader",
     cells: "named",
-    summary: "one queue, with how much waits, is blocked, delayed and runs right now",
+    summary: "one queue, with how many of its jobs wait, are blocked, are delayed and run right now",
     answer: queueDetails,
     async handle(call) {
       const found = (await described(call)).find(({ name }) => name === call.params["queue"]);
@@ -137,7 +137,7 @@ export const queueRoutes = [
     role: "reader",
     cells: "named",
     summary:
-      "why jobs of a queue wait, or of a type or a group of it, what holds all of them first; docs/queue-states.md lists the codes",
+      "why jobs of a queue wait, or of a type or a group of it; reasons that hold all of them come first. docs/queue-states.md lists the codes",
     query: z.strictObject(part),
     answer: listOf(reason),
     handle: async ({ mill, params, query }) => ({
@@ -148,7 +148,7 @@ export const queueRoutes = [
     method: "PUT",
     path: "/queues/{queue}",
     role: "admin",
-    summary: "make a queue, or change its options; null removes one. Answers with all of them; see docs/options.md",
+    summary: "create a queue, or change its options; null removes one. Returns all of them; see docs/options.md",
     body: queueOptions,
     answer: z.strictObject({ name: z.string(), options: z.unknown() }),
     async handle({ mill, params, body, act }) {
@@ -163,7 +163,7 @@ export const queueRoutes = [
     method: "POST",
     path: "/queues/{queue}/pause",
     role: "admin",
-    summary: "hand out no more jobs of a queue, or of a type or a group of it; running ones go on",
+    summary: "stop handing out jobs of a queue, or of a type or a group of it; running jobs go on",
     body: z.strictObject({ ...part, because }),
     answer: done,
     async handle(call) {
@@ -180,7 +180,7 @@ export const queueRoutes = [
     method: "POST",
     path: "/queues/{queue}/resume",
     role: "admin",
-    summary: "hand out jobs of what was paused again",
+    summary: "resume a paused queue, type or group",
     body: z.strictObject({ ...part, because }),
     answer: done,
     async handle(call) {
@@ -197,7 +197,7 @@ export const queueRoutes = [
     method: "POST",
     path: "/queues/{queue}/close",
     role: "admin",
-    summary: "take no more jobs into a queue; it is finished when its last job has ended",
+    summary: "accept no more jobs in a queue; it is finished when its last job has ended",
     body: note,
     answer: done,
     async handle(call) {
@@ -210,7 +210,7 @@ export const queueRoutes = [
     method: "POST",
     path: "/queues/{queue}/open",
     role: "admin",
-    summary: "take jobs into a closed queue again, as long as it has not finished",
+    summary: "accept jobs in a closed queue again, as long as it has not finished",
     body: note,
     answer: done,
     async handle(call) {
@@ -223,7 +223,7 @@ export const queueRoutes = [
     method: "POST",
     path: "/queues/{queue}/purge",
     role: "admin",
-    summary: "drop all waiting jobs, whatever their number, at the same cost",
+    summary: "drop all waiting jobs, at the same cost however many they are",
     body: z.strictObject({ dryRun }),
     answer: counted,
     async handle({ mill: { engine }, params, body, act }) {
@@ -264,7 +264,7 @@ export const queueRoutes = [
     method: "POST",
     path: "/queues/{queue}/set-aside",
     role: "admin",
-    summary: "let jobs that come from now on go before what waits, at the same cost however much it is",
+    summary: "let jobs that arrive from now on go before those that wait, at the same cost however many wait",
     body: z.strictObject({ type: z.string().optional(), dryRun }),
     answer: counted,
     async handle({ mill, params, body, act, pretend }) {
@@ -299,7 +299,7 @@ export const queueRoutes = [
     path: "/queues/{queue}/types",
     role: "reader",
     cells: "named",
-    summary: "how much of a queue waits, is delayed and runs for each type",
+    summary: "how many jobs of a queue wait, are delayed and run, for each type",
     answer: listOf(typeDepth),
     handle: async ({ mill, params }) => ({ items: await mill.engine.queueTypes(params["queue"]) }),
   }),
@@ -308,7 +308,8 @@ export const queueRoutes = [
     path: "/queues/{queue}/groups",
     role: "reader",
     cells: "named",
-    summary: "how much of a queue waits, is delayed and runs for each group, the one with the most waiting first",
+    summary:
+      "how many jobs of a queue wait, are delayed and run, for each group, the one with the most waiting jobs first",
     query: z.strictObject({ limit: limitOf(1000, 100) }),
     answer: listOf(groupDepth),
     async handle({ mill: { engine }, params, query }) {
@@ -325,7 +326,7 @@ export const queueRoutes = [
     role: "reader",
     cells: "filtered",
     summary:
-      "who has how much in all queues together, the group with the most waiting first; estimated from one sample where more than 10,000 jobs wait",
+      "how many jobs each group has in all queues together, the group with the most waiting jobs first; estimated from one sample if more than 10,000 jobs wait",
     query: z.strictObject({ limit: limitOf(1000, 100) }),
     answer: listOf(cellGroup),
     handle: async ({ mill, query }) => ({ items: await mill.engine.server.cellGroups(query.limit) }),
@@ -334,7 +335,7 @@ export const queueRoutes = [
     method: "PUT",
     path: "/queues/{queue}/groups/{group}",
     role: "admin",
-    summary: "set how a group is treated; null puts an option back",
+    summary: "set the options of a group; null resets one",
     body: groupOptions,
     answer: z.looseObject({}),
     async handle({ mill, params, body, act }) {
@@ -371,7 +372,7 @@ export const queueRoutes = [
     role: "reader",
     cells: "named",
     summary:
-      "what happened to a queue since the cursor of an earlier answer, or all of what is kept; `next` is always there",
+      "what happened to a queue since the cursor of an earlier response, or all events that are kept; `next` is always there",
     query: z.strictObject({ cursor: z.string().max(10_000).optional() }),
     answer: z.strictObject({ items: z.array(queueEvent), next: z.string() }),
     async handle({ mill, params, query }) {
@@ -385,7 +386,7 @@ export const queueRoutes = [
     role: "reader",
     cells: "filtered",
     summary:
-      "what happened to all queues since the cursor of an earlier answer, or all of what is kept; `next` is always there",
+      "what happened to all queues since the cursor of an earlier response, or all events that are kept; `next` is always there",
     query: z.strictObject({ cursor: z.string().max(10_000).optional() }),
     answer: z.strictObject({ items: z.array(queueEvent), next: z.string() }),
     async handle({ mill, query }) {
@@ -411,7 +412,7 @@ export const queueRoutes = [
       method: "POST",
       path: `/queues/{queue}/stages/{stage}/${verb}`,
       role: "admin",
-      summary: verb === "release" ? "let the jobs of a stage go" : "cancel the jobs of a stage",
+      summary: verb === "release" ? "release the jobs of a stage" : "cancel the jobs of a stage",
       body: z.strictObject({ because, dryRun }),
       answer: counted,
       async handle(call) {

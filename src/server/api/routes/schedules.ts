@@ -204,7 +204,7 @@ export const scheduleRoutes = [
     method: "PUT",
     path: "/schedules/{name}",
     role: "producer",
-    summary: "make a schedule, or change it; the same again changes nothing",
+    summary: "create a schedule, or change it; repeating the request changes nothing",
     body: z.strictObject({
       rule,
       job: z
@@ -249,7 +249,7 @@ export const scheduleRoutes = [
     method: "DELETE",
     path: "/schedules/{name}",
     role: "admin",
-    summary: "forget a schedule; jobs it made go on",
+    summary: "delete a schedule; jobs it has made go on",
     body: z.strictObject({ because }),
     answer: done,
     async handle(call) {
@@ -265,7 +265,7 @@ export const scheduleRoutes = [
     method: "POST",
     path: "/schedules/{name}/pause",
     role: "admin",
-    summary: "make no runs until it is resumed",
+    summary: "stop making runs until it is resumed",
     body: z.strictObject({ because }),
     answer: done,
     async handle(call) {
@@ -281,7 +281,7 @@ export const scheduleRoutes = [
     method: "POST",
     path: "/schedules/{name}/resume",
     role: "admin",
-    summary: "go on with the next slot; with `catchUp`, what came meanwhile is dealt with as missed",
+    summary: "continue with the next slot; with `catchUp`, the slots in between are treated as missed",
     body: z.strictObject({ because, catchUp: z.boolean().default(false) }),
     answer: done,
     async handle(call) {
@@ -311,7 +311,7 @@ export const scheduleRoutes = [
     method: "POST",
     path: "/schedules/{name}/backfill",
     role: "admin",
-    summary: "make up for the slots of a past time that have no run, this many of them at once",
+    summary: "make the runs of past slots that have none, at most `concurrency` of them at once",
     body: z.strictObject({
       since: timeInput,
       until: timeInput,

@@ -7,7 +7,7 @@ export const sessionRoutes = [
     method: "GET",
     path: "/session",
     role: "reader",
-    summary: "who asks, what they may do, and what they talk to",
+    summary: "the user of the request, what they may do, and the server they talk to",
     answer: z.strictObject({
       name: z.string(),
       role: z.enum(roles),

@@ -107,7 +107,7 @@ export const stepRoutes = [
     method: "POST",
     path: "/jobs/tell",
     role: "producer",
-    summary: "the same to the live job of a queue that has a fingerprint; refused when there is none",
+    summary: "the same for the live job with a fingerprint in a queue; refused if there is none",
     body: z.strictObject({
       queue: z.string().default("default"),
       fingerprint: z.string(),

@@ -11,6 +11,7 @@ const target = {
 const answer = z.strictObject({ workers: z.number().int().meta({ description: "how many workers it is for" }) });
 
 type Body = { readonly process?: string | undefined; readonly worker?: string | undefined };
+/** Without a process and a name, the database refuses it, and says what to give. */
 const targetOf = ({ process, worker }: Body): WorkerTarget => given({ process, worker });
 const noted = ({ identity, body }: Call<unknown, { readonly because?: string | undefined }>): DecisionNote =>
   given({ by: identity.name, because: body.because });
@@ -26,7 +27,7 @@ export const workerRoutes = [
     path: "/workers",
     role: "reader",
     cells: "filtered",
-    summary: "those who hold jobs, by the names of their claims; processes are at /processes",
+    summary: "what holds jobs, by the names given in claims; processes are at /processes",
     answer: listOf(workerRecord),
     handle: async ({ mill }) => ({
       items: (await mill.engine.server.workers()).map((worker) => ({ ...worker, host: hostOf(worker.name) })),
@@ -38,7 +39,7 @@ export const workerRoutes = [
     role: "reader",
     cells: "filtered",
     summary:
-      "processes that run workers, idle ones too, by their heartbeat, and what they were ordered to do; those not seen for a day are forgotten",
+      "processes that run workers, including idle ones, by their heartbeat, and the orders they have; a process not seen for a day is forgotten",
     answer: listOf(processRecord),
     handle: async ({ mill }) => ({ items: await mill.engine.server.processes() }),
   }),
@@ -47,7 +48,7 @@ export const workerRoutes = [
     path: "/workers/pause",
     role: "admin",
     summary:
-      "let workers take no more jobs: of a process, of a name, or of a name in a process; running handlers go on",
+      "stop workers from taking more jobs: those of a process, of a name, or of a name in a process; running handlers go on",
     body: z.strictObject({ ...target, because }),
     answer,
     async handle(call) {
@@ -63,7 +64,7 @@ export const workerRoutes = [
     method: "POST",
     path: "/workers/drain",
     role: "admin",
-    summary: "the same for workers that shall come to an end: they are drained when the last handler has ended",
+    summary: "the same for workers that should end: they are drained when their last handler has ended",
     body: z.strictObject({ ...target, because }),
     answer,
     async handle(call) {
@@ -79,7 +80,7 @@ export const workerRoutes = [
     method: "POST",
     path: "/workers/resume",
     role: "admin",
-    summary: "let workers take jobs again that were paused or drained",
+    summary: "let paused or drained workers take jobs again",
     body: z.strictObject(target),
     answer,
     async handle(call) {
@@ -95,7 +96,7 @@ export const workerRoutes = [
     method: "POST",
     path: "/workers/concurrency",
     role: "admin",
-    summary: "how many handlers each of these workers may run at once; null for what its code says",
+    summary: "set how many handlers each of these workers may run at once; null goes back to what its code says",
     body: z.strictObject({ ...target, concurrency: z.number().int().min(1).max(9000).nullable(), because }),
     answer,
     async handle(call) {
