@@ -19,7 +19,19 @@ import type { LeftFilter } from "../db/move-engine.js";
 import type { ConnectionPool, Queryable } from "../db/queryable.js";
 import { payloadWhole, pieceBytes } from "../db/payload.js";
 import type * as T from "../db/types.js";
-import { actMs, askAll, askOne, atMost, chosen, isAway, leaveOut, partial, patienceMs, within } from "./ask.js";
+import {
+  actMs,
+  askAll,
+  askOne,
+  atMost,
+  chosen,
+  handOut,
+  isAway,
+  leaveOut,
+  partial,
+  patienceMs,
+  within,
+} from "./ask.js";
 import { type Carrying, type InCell, carryLeft, countLeft } from "./carry.js";
 import type { Cell } from "./cell.js";
 import { CellsSchedules } from "./cells-schedules.js";
@@ -937,23 +949,19 @@ export class CellsEngine extends Engine {
   }
   #turn = 0;
 
-  /** Leases of what others gave run meanwhile: one that hangs is not waited for, and what it gives later goes back. */
   async #claimIn(
     cell: Cell,
     call: Call,
     claim: (cell: Cell, call: Call) => Promise<readonly T.ClaimedJob[]>,
   ): Promise<readonly T.ClaimedJob[]> {
     if (isForeign(call)) return this.ways.to(cell, call, claim);
-    let isLate = false;
-    const claimed = this.ways.to(cell, call, async (at, own) => {
-      const jobs = await claim(at, own);
-      if (isLate) for (const job of jobs) await at.engine.release(job, 0, own);
-      return jobs;
-    });
-    return within(actMs, cell, claimed).catch((error: unknown) => {
-      isLate = true;
-      throw error;
-    });
+    return handOut(cell, (isLate) =>
+      this.ways.to(cell, call, async (at, own) => {
+        const jobs = await claim(at, own);
+        if (isLate()) for (const job of jobs) await at.engine.release(job, 0, own);
+        return jobs;
+      }),
+    );
   }
 
   /** What one that does not answer holds is unknown and not lost: where some token is nowhere else, that is told. */
