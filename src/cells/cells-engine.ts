@@ -632,11 +632,11 @@ export class CellsEngine extends Engine {
     );
   }
 
+  /** The token does not tell its cell. In the caller's transaction it must be one of that database's cell. */
   override async answer(token: string, value?: unknown, call?: Call): Promise<T.Answered> {
-    await this.router.ready();
     let refusal: unknown;
     let away: unknown;
-    for (const cell of this.router.list) {
+    for (const cell of await this.ways.mayKnow(call)) {
       try {
         return await atMost(actMs, () =>
           this.ways.to(cell, call, async (at, own) =>
