@@ -8,7 +8,7 @@ import {
 import { type CallOptions, type FollowedCall, asQueryable } from "../db/foreign.js";
 import { type Queryable, runQuery } from "../db/queryable.js";
 import type { JobId, JobRecord } from "../db/types.js";
-import { actMs, askAll, askEach, askOne, atMost, isAway, isPartial, within } from "./ask.js";
+import { actMs, askAll, askEach, askOne, atMost, isAway, isPartial, patienceMs, within } from "./ask.js";
 import type { Cell } from "./cell.js";
 import { handleOf } from "./handle.js";
 import { Lingering, type CellOf, makeWay, mostMoves, mostTries } from "./move-follow.js";
@@ -234,6 +234,52 @@ export class Ways {
       return hasIt ? { cell, answer: await this.to(cell, call, ask) } : undefined;
     });
     return answers.map(({ answer }) => answer).filter((one) => one !== undefined);
+  }
+
+  /** What is found in all cells, or in those that have a queue. */
+  async lookFor<R>(
+    queue: string | undefined,
+    call: CallOptions | undefined,
+    ask: (cell: Cell, call: CallOptions | undefined) => Promise<R>,
+  ): Promise<{ readonly cell: Cell; readonly answer: R }[]> {
+    return queue === undefined ? this.all(call, ask) : this.everywhere(queue, call, ask);
+  }
+
+  /** In all cells; one that does not know what it is about is fine, as long as another one does. */
+  async whereKnown<R>(
+    call: CallOptions | undefined,
+    isUnknown: new (...of: never[]) => Error,
+    tell: (cell: Cell, call: CallOptions | undefined) => Promise<R>,
+  ): Promise<R[]> {
+    const unknown: unknown[] = [];
+    const told = await this.all(undefined, async (cell) => {
+      try {
+        return [await this.to(cell, call, tell)];
+      } catch (error) {
+        if (!(error instanceof isUnknown)) throw error;
+        unknown.push(error);
+        return [];
+      }
+    });
+    if (unknown.length === told.length) throw unknown[0];
+    return told.flatMap(({ answer }) => answer);
+  }
+
+  /** Whoever serves a cell that is away does it when it is back. The others wait for it no longer than this. */
+  async eachThatIsThere<R>(
+    ask: (cell: Cell) => Promise<R>,
+    ms = patienceMs,
+  ): Promise<{ readonly cell: Cell; readonly answer: R }[]> {
+    await this.router.ready();
+    const answers = await Promise.all(
+      this.router.list.map((cell) =>
+        within(ms, cell, ask(cell)).then(
+          (answer) => ({ cell, answer }),
+          () => undefined,
+        ),
+      ),
+    );
+    return answers.filter((one) => one !== undefined);
   }
 
   /**
