@@ -3,6 +3,7 @@ import { expect, inject, it, onTestFinished } from "vitest";
 import type { TestDatabase } from "../support/database.js";
 import { claimOne, enqueue } from "../support/jobs.js";
 import { useCellMills } from "../support/cell-mills.js";
+import { startProxy } from "../support/proxy.js";
 
 const cells = useCellMills({ ownServers: false });
 
@@ -41,4 +42,39 @@ it("[#202] a callback token counts in a transaction of the cell that gave it out
   onTestFinished(() => elsewhere.end());
   await expect(mill.answer(ofC, "yes", { tx: elsewhere })).rejects.toMatchObject(foreign);
   await mill.answer(ofC, "yes");
+});
+
+it("a callback token counts in a transaction of ours, which keeps what it did in other cells", async () => {
+  const mill = cells.open();
+  const token = await tokenIn(cells.dbs.b);
+  const queue = await cells.nameIn("a", mill);
+  await mill.queues.put(queue);
+  const act = async (callbackToken: string): Promise<void> =>
+    mill.engine.transaction(async (tx) => {
+      await mill.engine.enqueue({ queue, type: "kept" }, { tx });
+      await mill.engine.answer(callbackToken, "yes", { tx });
+    });
+  await act(token);
+  expect((await mill.engine.count({ queue })).ready).toBe(1);
+  await expect(mill.answer(token, "again")).rejects.toMatchObject(refused("used"));
+  await expect(act(token)).rejects.toMatchObject(refused("used"));
+  await expect(act(token.replace(/\w$/, (last) => (last === "0" ? "1" : "0")))).rejects.toMatchObject(
+    refused("unknown"),
+  );
+  expect((await mill.engine.count({ queue })).ready).toBe(1);
+});
+
+it("a callback token does not let a transaction of ours commit without a cell that it has begun in", async () => {
+  const proxy = await startProxy(cells.urls.a);
+  const mill = cells.open({ cells: { ...cells.urls, a: proxy.url } });
+  const token = await tokenIn(cells.dbs.b);
+  const queue = await cells.nameIn("a", mill);
+  await mill.queues.put(queue);
+  const acted = mill.engine.transaction(async (tx) => {
+    await mill.engine.enqueue({ queue, type: "lost" }, { tx });
+    proxy.cut();
+    await mill.engine.answer(token, "yes", { tx });
+  });
+  await expect(acted).rejects.toThrow('cell "a"');
+  await mill.answer(token, "yes"); // another one gave it out
 });

@@ -10,6 +10,7 @@ const ofOneCell = new Set<string>([
   "stepsGet",
   "stepStart",
   "stepToken",
+  "answerOurs",
   "workerBeat",
   "workerLeave",
   "watchKeep",

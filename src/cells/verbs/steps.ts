@@ -1,7 +1,8 @@
-import { TokenRefusedError } from "../../db/errors.js";
+import { unknownToken } from "../../db/encode.js";
 import type { CallOptions } from "../../db/foreign.js";
 import type * as T from "../../db/types.js";
 import { actMs, atMost, isAway } from "../ask.js";
+import { CellsTransaction } from "../transaction.js";
 import { withHandles } from "../ways.js";
 import { CellsAccessVerbs } from "./access.js";
 import type { Call } from "./verbs.js";
@@ -10,26 +11,24 @@ import type { Call } from "./verbs.js";
 export abstract class CellsStepVerbs extends CellsAccessVerbs {
   /** The token does not tell its cell. In the caller's transaction it must be one of that database's cell. */
   override async answer(token: string, value?: unknown, call?: Call): Promise<T.Answered> {
-    let refusal: unknown;
     let away: unknown;
     for (const cell of await this.ways.mayKnow(call)) {
       try {
-        return await atMost(actMs, () =>
-          this.ways.to(cell, call, async (at, own) =>
-            withHandles(at, await at.engine.answer(token, value, own), "job"),
-          ),
+        const answered = await atMost(actMs, () =>
+          this.ways.to(cell, call, async (at, own) => {
+            const told = await at.engine.answerOurs(token, value, own);
+            return told && withHandles(at, told, "job");
+          }),
         );
+        if (answered) return answered;
       } catch (error) {
-        if (isAway(error)) {
-          away ??= error; // another one may have given it out
-          continue;
-        }
-        if (!(error instanceof TokenRefusedError)) throw error;
-        if (error.reason !== "unknown") throw error; // it was given out there
-        refusal = error;
+        if (!isAway(error)) throw error; // it was given out there
+        // what it has done there is gone
+        if (call?.tx instanceof CellsTransaction && call.tx.hasBegunIn(cell)) throw error;
+        away ??= error; // another one may have given it out
       }
     }
-    throw away ?? refusal;
+    throw away ?? unknownToken();
   }
 
   override async tell(
