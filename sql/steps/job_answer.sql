@@ -1,11 +1,14 @@
 -- job_answer: end the wait that a token was given out for (step_token): its job is sent the signal, with this value.
 -- Counts once, until the token expires, or its job ends, or its run is rewound to before it. The token is the right,
 -- and the only one: whether it was made here is seen before anything is looked for, so that a forged one tells nothing
--- of any job. Commits with the caller's transaction. Returns {"job", "name"}: what was told.
+-- of any job. Commits with the caller's transaction. p_asks: several cells are asked in turn, and one that did not make
+-- the token returns null; refused, the transaction would have lost what it did there before.
+-- Returns {"job", "name"}: what was told.
 -- Locks: the row that says that the token was used; a second answer waits for the first to commit.
 -- Writes: step, ticket. Raises: MR004; MR020 when the token is unknown, used, expired, void, or its job has ended, with
 -- {"reason"} as the detail; MR019.
-create or replace function job_answer(p_token text, p_value json default null) returns json
+create or replace function job_answer(p_token text, p_value json default null, p_asks boolean default false)
+  returns json
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
   v_parts constant text[] := regexp_match(left(p_token, 200), '^mrt_([0-9]{1,18})_([0-9]{1,18})_([0-9a-f]{64})$');
@@ -17,6 +20,9 @@ begin
   perform json_check('value of a signal', p_value, bound('stepBytes'));
   -- hashed once more, so that how long the comparison takes tells nothing of how much of it is right
   if v_parts is null or sha256(token_mac(v_job, v_step)::bytea) <> sha256(v_parts[3]::bytea) then
+    if p_asks then
+      return null;
+    end if;
     perform token_refuse('unknown', 'nobody was given this token', 'use it exactly as it was given out');
   end if;
   select * into s from step

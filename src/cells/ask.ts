@@ -162,3 +162,19 @@ export function within<T>(ms: number, { name }: Pick<Cell, "name">, work: Promis
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
+
+/**
+ * Have a cell hand something out beside others, whose leases run meanwhile: it is not waited for when it hangs. What
+ * comes when `isLate` goes back.
+ */
+export async function handOut<T>(cell: Cell, claim: (isLate: () => boolean) => Promise<T>): Promise<T> {
+  let isLate = false;
+  return within(
+    actMs,
+    cell,
+    claim(() => isLate),
+  ).catch((error: unknown) => {
+    isLate = true;
+    throw error;
+  });
+}

@@ -9,7 +9,7 @@ import {
 } from "../db/sqs-engine.js";
 import type { Statements } from "../db/statements.js";
 import type { Defaults, Enqueued, JobId } from "../db/types.js";
-import { partial, patienceMs, within } from "./ask.js";
+import { handOut, partial, patienceMs, within } from "./ask.js";
 import type { Cell } from "./cell.js";
 import { handleOf } from "./handle.js";
 import { type Ways, withHandles } from "./ways.js";
@@ -183,7 +183,10 @@ export class CellsSqs extends SqsEngine {
     return made;
   }
 
-  /** From the queue's own cell, and from another one in which something of it is left, by turns. */
+  /**
+   * From the queue's own cell, and from another one in which something of it is left, by turns. What one has handed out
+   * is received whatever becomes of the next: nobody else would see it before its time is over.
+   */
   override async receive(
     queue: string,
     limit: number,
@@ -196,15 +199,37 @@ export class CellsSqs extends SqsEngine {
     const first = (this.#turn += 1) % cells.length;
     const messages: SqsMessageRecord[] = [];
     let hasMore = false;
+    let failure: { readonly error: unknown } | undefined;
     for (const cell of [...cells.slice(first), ...cells.slice(0, first)]) {
       if (messages.length >= limit) return { messages, more: true };
-      const got = await this.ways.to(cell, undefined, (at) =>
-        at.engine.sqs.receive(queue, limit - messages.length, seconds, groupLimit),
-      );
-      messages.push(...got.messages.map((message) => messageIn(cell, message)));
-      hasMore ||= got.more;
+      try {
+        const got = await this.#receiveIn(cell, cells.length > 1, (at) =>
+          at.engine.sqs.receive(queue, limit - messages.length, seconds, groupLimit),
+        );
+        messages.push(...got.messages.map((message) => messageIn(cell, message)));
+        hasMore ||= got.more;
+      } catch (error) {
+        failure ??= { error };
+      }
     }
+    if (failure && messages.length === 0) throw failure.error;
     return { messages, more: hasMore };
+  }
+
+  async #receiveIn<R extends { readonly messages: readonly SqsMessageRecord[] }>(
+    cell: Cell,
+    hasOthers: boolean,
+    receive: (cell: Cell) => Promise<R>,
+  ): Promise<R> {
+    if (!hasOthers) return this.ways.to(cell, undefined, receive);
+    return handOut(cell, (isLate) =>
+      this.ways.to(cell, undefined, async (at) => {
+        const got = await receive(at);
+        if (isLate())
+          await at.engine.settle(got.messages.map(({ token, id }) => ({ token, outcome: "released", jobs: [id] })));
+        return got;
+      }),
+    );
   }
 
   override async delete(receipts: readonly SqsReceipt[], waitMs = 0): Promise<JobId[]> {

@@ -20,6 +20,12 @@ interface Of<T> {
   readonly answer: T;
 }
 
+/** What all of them have found. */
+export const flat = <R>(found: readonly Of<readonly R[]>[]): R[] => found.flatMap(({ answer }) => answer);
+
+/** How many all of them have found. */
+export const sum = (found: readonly Of<number>[]): number => found.reduce((total, { answer }) => total + answer, 0);
+
 export function mergedCounts(found: readonly Of<JobCounts>[]): JobCounts {
   const counts: Partial<Record<JobState, number>> = {};
   for (const { answer } of found)

@@ -32,6 +32,11 @@ export class CellsTransaction {
     return [...this.#parts.keys()].find((cell) => !this.#broken.has(cell));
   }
 
+  /** Whether it has begun in a cell, so that it may have done something there. */
+  hasBegunIn(cell: Cell): boolean {
+    return this.#parts.get(cell)?.hasBegun === true;
+  }
+
   /** A call was refused there: that cell does nothing more in this transaction, and takes back what it did. */
   break(cell: Cell): void {
     this.#broken.add(cell);

@@ -8,7 +8,7 @@ import {
 import { type CallOptions, type FollowedCall, asQueryable } from "../db/foreign.js";
 import { type Queryable, runQuery } from "../db/queryable.js";
 import type { JobId, JobRecord } from "../db/types.js";
-import { askAll, askEach, askOne, isAway, isPartial, within } from "./ask.js";
+import { actMs, askAll, askEach, askOne, atMost, isAway, isPartial, patienceMs, within } from "./ask.js";
 import type { Cell } from "./cell.js";
 import { handleOf } from "./handle.js";
 import { Lingering, type CellOf, makeWay, mostMoves, mostTries } from "./move-follow.js";
@@ -66,11 +66,9 @@ export class Ways {
 
   /** A transaction of the caller's must be one of the cell's database: in another one, the job would be nowhere. */
   async #mustBeOf(cell: Cell, tx: NonNullable<CallOptions["tx"]>): Promise<void> {
-    let given = this.#placeOf.get(tx);
-    if (given === undefined) this.#placeOf.set(tx, (given = await placeOf(asQueryable(tx))));
+    const given = await this.#placeIn(tx);
     if (given === this.#places.get(cell.name)) return;
-    this.#places.set(cell.name, await placeOf(cell.pool));
-    if (given === this.#places.get(cell.name)) return;
+    if (given === (await this.#placeAt(cell))) return;
     throw new CellError(
       `the transaction is not one of cell "${cell.name}"`,
       "begin it on the server of that cell: mill.cells.whereIs(queue) tells which that is",
@@ -78,6 +76,45 @@ export class Ways {
       "foreign",
       cell.name,
     );
+  }
+
+  /** The cells that may know something when nothing else tells which: all, or the one of the caller's transaction. */
+  async mayKnow(call: CallOptions | undefined): Promise<readonly Cell[]> {
+    await this.router.ready();
+    return isForeign(call) ? [await this.#cellWith(call!.tx!)] : this.router.list;
+  }
+
+  async #cellWith(tx: NonNullable<CallOptions["tx"]>): Promise<Cell> {
+    const given = await this.#placeIn(tx);
+    const { list } = this.router;
+    const known = list.find(({ name }) => this.#places.get(name) === given);
+    if (known) return known;
+    let away: unknown;
+    const ask = (cell: Cell): Promise<string | undefined> =>
+      atMost(actMs, () => askOne(cell, () => this.#placeAt(cell))).catch((error: unknown) => {
+        if (!isAway(error)) throw error;
+        away ??= error; // another one may be it
+        return undefined;
+      });
+    const places = await Promise.all(list.map(ask));
+    const found = list[places.indexOf(given)];
+    if (found) return found;
+    throw (
+      away ??
+      new CellError("the transaction is not one of any cell", "begin it on the server of a cell", undefined, "foreign")
+    );
+  }
+
+  async #placeIn(tx: NonNullable<CallOptions["tx"]>): Promise<string> {
+    let given = this.#placeOf.get(tx);
+    if (given === undefined) this.#placeOf.set(tx, (given = await placeOf(asQueryable(tx))));
+    return given;
+  }
+
+  async #placeAt(cell: Cell): Promise<string> {
+    const place = await placeOf(cell.pool);
+    this.#places.set(cell.name, place);
+    return place;
   }
 
   /** To the cell of a queue, or of a tenant of it; and on to where the queue has gone, if it has. */
@@ -197,6 +234,52 @@ export class Ways {
       return hasIt ? { cell, answer: await this.to(cell, call, ask) } : undefined;
     });
     return answers.map(({ answer }) => answer).filter((one) => one !== undefined);
+  }
+
+  /** What is found in all cells, or in those that have a queue. */
+  async lookFor<R>(
+    queue: string | undefined,
+    call: CallOptions | undefined,
+    ask: (cell: Cell, call: CallOptions | undefined) => Promise<R>,
+  ): Promise<{ readonly cell: Cell; readonly answer: R }[]> {
+    return queue === undefined ? this.all(call, ask) : this.everywhere(queue, call, ask);
+  }
+
+  /** In all cells; one that does not know what it is about is fine, as long as another one does. */
+  async whereKnown<R>(
+    call: CallOptions | undefined,
+    isUnknown: new (...of: never[]) => Error,
+    tell: (cell: Cell, call: CallOptions | undefined) => Promise<R>,
+  ): Promise<R[]> {
+    const unknown: unknown[] = [];
+    const told = await this.all(undefined, async (cell) => {
+      try {
+        return [await this.to(cell, call, tell)];
+      } catch (error) {
+        if (!(error instanceof isUnknown)) throw error;
+        unknown.push(error);
+        return [];
+      }
+    });
+    if (unknown.length === told.length) throw unknown[0];
+    return told.flatMap(({ answer }) => answer);
+  }
+
+  /** Whoever serves a cell that is away does it when it is back. The others wait for it no longer than this. */
+  async eachThatIsThere<R>(
+    ask: (cell: Cell) => Promise<R>,
+    ms = patienceMs,
+  ): Promise<{ readonly cell: Cell; readonly answer: R }[]> {
+    await this.router.ready();
+    const answers = await Promise.all(
+      this.router.list.map((cell) =>
+        within(ms, cell, ask(cell)).then(
+          (answer) => ({ cell, answer }),
+          () => undefined,
+        ),
+      ),
+    );
+    return answers.filter((one) => one !== undefined);
   }
 
   /**

@@ -325,7 +325,12 @@ const callbackTokenPattern = /^mrt_\d{1,18}_\d{1,18}_[0-9a-f]{64}$/;
 /** A text that may be a callback token. Whether it is one, the database tells. */
 export function checkCallbackToken(token: string): string {
   if (typeof token === "string" && callbackTokenPattern.test(token)) return token;
-  throw new TokenRefusedError("nobody was given this token", "use it exactly as it was given out");
+  throw unknownToken();
+}
+
+/** What somebody is told whose callback token was not made here. */
+export function unknownToken(): TokenRefusedError {
+  return new TokenRefusedError("nobody was given this token", "use it exactly as it was given out");
 }
 
 /** What it takes to report on a job, as parameters. */

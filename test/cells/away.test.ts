@@ -157,17 +157,51 @@ it("[#230] who works without a library keeps what other cells gave him while one
   proxy.thaw();
 });
 
-it("[#230] jobs that a cell hands out too late go back, and those of others are not held for it", async () => {
+/** Messages of a queue that each cell has by itself, in these cells. */
+async function sendTo(...names: readonly ("a" | "b")[]): Promise<void> {
+  for (const name of names) await cells.dbs[name].engine.sqs.send([`"of ${name}"`], '{"type":"message"}', 1000);
+}
+
+it("[#230] jobs and messages that a cell hands out too late go back, and those of others are not held for it", async () => {
   const { mill } = await through("b");
   const queues = [await queueIn("a", mill), await queueIn("b", mill)];
   for (const queue of queues) await mill.enqueue("work", {}, { queue });
+  await sendTo("a", "b");
   const lock = await cells.dbs.b.connect();
   await lock.query("begin");
   await lock.query("lock table claim in access exclusive mode");
-  const claimed = await mill.engine.claim({ queues, limit: 2 });
+  const [claimed, received] = await Promise.all([
+    mill.engine.claim({ queues, limit: 2 }),
+    mill.engine.sqs.receive("default", 10, 600),
+  ]);
   expect(claimed.map(({ id }) => id[0])).toEqual(["a"]);
+  expect(received.messages.map(({ body }) => body)).toEqual(["of a"]);
   await lock.query("rollback");
   await until("it can be claimed again", async () => (await mill.engine.claim({ queues })).length === 1);
+  await until("it can be received again", async () => {
+    const { messages } = await mill.engine.sqs.receive("default", 10, 600);
+    return messages.some(({ body }) => body === "of b");
+  });
+});
+
+it("messages that one cell has handed out are received when the next one fails", async () => {
+  const mill = cells.open();
+  await sendTo("a");
+  const { b } = cells.dbs;
+  await b.sql("alter function sqs_receive rename to sqs_receive_away");
+  onTestFinished(async () => void (await b.sql("alter function sqs_receive_away rename to sqs_receive")));
+  const receive = () => mill.engine.sqs.receive("default", 10, 600);
+  // whichever cell comes first
+  for (const times of [1, 2, 3]) {
+    const { messages } = await receive();
+    expect(
+      messages.map(({ id, body }) => [id[0], body]),
+      `time ${times}`,
+    ).toEqual([["a", "of a"]]);
+    await mill.engine.release(messages[0]!);
+  }
+  for (const message of (await receive()).messages) await mill.engine.complete(message);
+  await expect(receive()).rejects.toThrow("sqs_receive");
 });
 
 it("[#230] [#202] a callback token of another cell counts while one is away", async () => {

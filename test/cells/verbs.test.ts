@@ -1,3 +1,4 @@
+import { readFileSync, readdirSync } from "node:fs";
 import { expect, it } from "vitest";
 import { CellsEngine } from "../../src/cells/cells-engine.js";
 import { Router } from "../../src/cells/router.js";
@@ -9,6 +10,7 @@ const ofOneCell = new Set<string>([
   "stepsGet",
   "stepStart",
   "stepToken",
+  "answerOurs",
   "workerBeat",
   "workerLeave",
   "watchKeep",
@@ -30,9 +32,10 @@ const ofOneCell = new Set<string>([
   "yield",
 ]);
 
-function verbsOf(one: object): string[] {
+/** The methods of an object, up to those of a class that it extends. */
+function verbsOf(one: object, upTo: object = Object.prototype): string[] {
   const names = new Set<string>();
-  for (let at = Object.getPrototypeOf(one); at && at !== Object.prototype; at = Object.getPrototypeOf(at))
+  for (let at = Object.getPrototypeOf(one); at && at !== upTo; at = Object.getPrototypeOf(at))
     for (const name of Object.getOwnPropertyNames(at))
       if (name !== "constructor" && typeof Object.getOwnPropertyDescriptor(at, name)?.value === "function")
         names.add(name);
@@ -48,10 +51,27 @@ it("every verb of the engine has a way to cells", () => {
     [engine.server, plain.server],
     [engine.sqs, plain.sqs],
   ] as const) {
-    const own = new Set(Object.getOwnPropertyNames(Object.getPrototypeOf(over)));
+    const own = new Set(verbsOf(over, Object.getPrototypeOf(below)));
     const missing = verbsOf(below).filter(
       (verb) => !own.has(verb) && !(below === plain.server || below === plain.sqs ? false : ofOneCell.has(verb)),
     );
     expect(missing).toEqual([]);
   }
+});
+
+it("every verb over cells is in a file of the same name as that of one cell", () => {
+  const read = (folder: string): Map<string, string> => {
+    const fileOf = new Map<string, string>();
+    const at = new URL(`../../src/${folder}/verbs/`, import.meta.url);
+    for (const file of readdirSync(at))
+      for (const [, verb] of readFileSync(new URL(file, at), "utf8").matchAll(
+        /^  (?:override )?async \*?([a-z]\w*)[<(]/gm,
+      ))
+        fileOf.set(verb!, file);
+    return fileOf;
+  };
+  const overOne = read("db");
+  const overCells = read("cells");
+  expect(overCells.size).toBeGreaterThan(100);
+  for (const [verb, file] of overCells) expect(`${verb} in ${file}`).toBe(`${verb} in ${overOne.get(verb)}`);
 });

@@ -32,7 +32,11 @@ export function useCellMills({ ownServers = true }: { readonly ownServers?: bool
   beforeAll(async () => {
     // a copy of a database is the same cell, until it is told otherwise
     if (!ownServers)
-      for (const db of Object.values(dbs)) await db.sql("update cell_self set id = gen_random_uuid(), name = null");
+      for (const db of Object.values(dbs)) {
+        await db.sql("update cell_self set id = gen_random_uuid(), name = null");
+        await db.sql("delete from token_secret");
+        await db.sql("insert into token_secret default values");
+      }
   }, 60_000);
   const closeAll = async (): Promise<void> => {
     await Promise.all(workers.splice(0).map((worker) => worker.stop({ force: true })));

@@ -97,10 +97,23 @@ export abstract class StepVerbs extends AccessVerbs {
 
   /** End the wait that a callback token was given out for. Returns the job and the name of the signal it was sent. */
   async answer(token: string, value?: unknown, call?: CallOptions): Promise<Answered> {
-    return this.db.value<Answered>(
+    return (await this.#answer(token, value, false, call))!;
+  }
+
+  /** The same, where several cells are asked: null when another one gave the token out, and a transaction goes on. */
+  async answerOurs(token: string, value?: unknown, call?: CallOptions): Promise<Answered | null> {
+    return this.#answer(token, value, true, call);
+  }
+
+  #answer(token: string, value: unknown, asks: boolean, call: CallOptions | undefined): Promise<Answered | null> {
+    return this.db.value(
       "job_answer",
-      "select :job_answer($1::text, $2::json) as value",
-      [checkCallbackToken(token), value === undefined ? null : toJson(value, "value of a signal", bounds.stepBytes)],
+      "select :job_answer($1::text, $2::json, $3::boolean) as value",
+      [
+        checkCallbackToken(token),
+        value === undefined ? null : toJson(value, "value of a signal", bounds.stepBytes),
+        asks,
+      ],
       call,
     );
   }
