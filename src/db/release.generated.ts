@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 17;
 /** Of all functions and views. */
-export const functionsChecksum = "79444177d4006b03";
+export const functionsChecksum = "8526c951ebabab9c";

@@ -3,8 +3,8 @@ import { toJson } from "../db/encode.js";
 import { bounds } from "../db/limits.js";
 import type { Engine } from "../db/engine.js";
 import { idIn } from "../db/handle.js";
-import { InvalidArgumentError, LeaseLostError, TimeoutError } from "../db/errors.js";
-import type { ClaimedJob, JobError, Json, RunningLog, StepRecord } from "../db/types.js";
+import { InvalidArgumentError, LeaseLostError, RunLimitError, TimeoutError } from "../db/errors.js";
+import type { ClaimedJob, JobError, Json, RunRead, RunningLog } from "../db/types.js";
 import type { Middlewares } from "../job/middleware.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import type { Journal } from "../steps/journal.js";
@@ -70,7 +70,7 @@ export class Run implements JobOwner {
   readonly #timers: NodeJS.Timeout[] = [];
   #progress: LatestProgress | undefined;
   #steps: RunSteps | undefined;
-  #records: Promise<readonly StepRecord[]> | undefined;
+  #records: Promise<RunRead> | undefined;
   #version: number | undefined;
   /** Its steps are being undone, or have been: the job fails for good, whatever its handler does. */
   #undoing: "no" | "now" | "over" = "no";
@@ -127,7 +127,7 @@ export class Run implements JobOwner {
   async #pin(): Promise<Job[]> {
     const [job] = this.jobs;
     const { definition, older } = this.registration;
-    const records = await this.#read(job!);
+    const { records } = await this.#read(job!);
     this.#version = hasBegun(records) ? versionOf(records) : definition.version;
     if (this.#version === definition.version) return this.#readInputs();
     this.#handler = older?.get(this.#version);
@@ -142,7 +142,7 @@ export class Run implements JobOwner {
   }
 
   /** What the run remembers, read once. */
-  #read(job: ClaimedJob): Promise<readonly StepRecord[]> {
+  #read(job: ClaimedJob): Promise<RunRead> {
     this.#records ??= this.journal.read(job.id, this.#stepSignal);
     return this.#records;
   }
@@ -344,8 +344,13 @@ export class Run implements JobOwner {
     };
     undoAll().then(
       (told) => over(told),
-      // the rest is left to whoever has the job next
-      (reason) => over(reason instanceof LeaseLostError ? { kind: "lost" } : { kind: "released" }),
+      (reason) => {
+        if (reason instanceof LeaseLostError) over({ kind: "lost" });
+        // what is too much to be read is so for everybody: nothing of it can be undone
+        else if (reason instanceof RunLimitError) over(outcome);
+        // the rest is left to whoever has the job next
+        else over({ kind: "released" });
+      },
     );
   }
 
