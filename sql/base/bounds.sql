@@ -15,6 +15,8 @@ language sql immutable parallel safe as $$
     when 'logBytes' then 1048576
     when 'errorBytes' then 262144         -- what is longer is cut, never refused: a failure must be told
     when 'stepBytes' then 1048576         -- the value of a step or a signal
+    when 'runSteps' then 100000           -- records that a run writes of its steps
+    when 'runBytes' then 67108864         -- of all that a run remembers, as it is read each time it goes on
     when 'children' then 100000           -- of one step, or jobs added to a flow at once
     when 'edges' then 1000                -- jobs that one job of a flow waits for
     when 'signals' then 1000              -- of one name, sent to one job that has not taken them yet

@@ -1,18 +1,42 @@
 -- steps_get: all that runs remember, in the order in which it was written: what has been done, what came, what is
--- waited for; not what a rewind has made void. Returns {"job", "steps": [{"key", "kind", "n", "value", "error", "at",
--- "until", "seconds", "about", "other", "jobs"}], "waits"} for each of p_jobs that there is something to tell of.
-create or replace function steps_get(p_jobs bigint[]) returns setof json
+-- waited for; not what a rewind has made void. Returns {"job", "bytes", "steps": [{"key", "kind", "n", "value",
+-- "error", "at", "until", "seconds", "about", "other", "jobs"}]} for each of p_jobs that there is something to tell of.
+-- With p_bytes it reads no more once that many were read, and returns {"job", "left": true} for each of the others: ask
+-- again for those. A run that remembers far more than it may write is refused, because its reader would need memory
+-- without a bound. It gets there by signals and results of children, which others write. Raises: MR019.
+create or replace function steps_get(p_jobs bigint[], p_bytes bigint default null) returns setof json
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
   v_job bigint;
   v_steps text;
+  v_bytes bigint;
+  v_sum bigint := 0;
 begin
   for v_job in select id from unnest(p_jobs) id where id is not null loop
+    if v_sum >= p_bytes then
+      return next json_build_object('job', v_job::text, 'left', true);
+      continue;
+    end if;
     v_steps := steps_read(job_slot(v_job), v_job);
     if v_steps is not null then
-      return next ('{"job":"' || v_job || '","steps":[' || v_steps || ']}')::json;
+      v_bytes := octet_length(v_steps);
+      v_sum := v_sum + v_bytes;
+      if v_bytes > 4 * bound('runBytes') then
+        perform run_too_large(v_job);
+      end if;
+      return next ('{"job":"' || v_job || '","bytes":' || v_bytes || ',"steps":[' || v_steps || ']}')::json;
     end if;
   end loop;
+exception when program_limit_exceeded then  -- more than a text can hold
+  perform run_too_large(v_job);
+end $$;
+
+-- run_too_large: refuse to read it. Raises: MR019.
+create or replace function run_too_large(p_job bigint) returns void
+language plpgsql as $$
+begin
+  perform raise_error('MR019', format('the run of job %s remembers more than %s bytes, which is too much to be read',
+    p_job, 4 * bound('runBytes')), 'start jobs for parts of the work, and store large values in tables of your own');
 end $$;
 
 -- steps_read_00 to steps_read_31, steps_read: the steps of one job as members of a JSON list; null when there are none.

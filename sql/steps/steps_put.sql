@@ -3,7 +3,9 @@
 -- which nothing was written. What was written before is left as it is, so that the same may be sent twice. The fence is
 -- a lock on the claim's row that others may share, and that keeps everybody from taking jobs out of it. So a checkpoint
 -- and the loss of a lease follow each other.
--- Locks: claim rows, shared. Writes: step. Raises: MR001, MR004, MR007.
+-- The library counts what its runs write. For those who do not, a look at one run in a thousand calls bounds it, at a
+-- price that nobody feels: to count each time would read all of the run for each of its steps.
+-- Locks: claim rows, shared. Writes: step. Raises: MR001, MR004, MR007, MR019.
 create or replace function steps_put(p_runs json) returns bigint[]
 language plpgsql security definer set search_path from current set jit = off set enable_seqscan = off as $$
 declare
@@ -21,6 +23,9 @@ begin
   end loop;
   v_held := runs_fence(v_runs);
   perform steps_append(array(select x from unnest(v_runs) x where x.job = any (v_held)));
+  if random() < 0.001 then
+    perform run_room_check(v_held[1 + floor(random() * cardinality(v_held))::int]);
+  end if;
   return array(select distinct x.job from unnest(v_runs) x where x.job <> all (v_held));
 end $$;
 
@@ -45,6 +50,26 @@ begin
     exit when not exists (select from unnest(p_runs) x where x.job <> all (v_held));
   end loop;
   return v_held;
+end $$;
+
+-- run_room_check: refuse that a run writes more when it has written twice what it may. Not less: the ends of what has
+-- begun, and what is undone, are written by the library however much there is. Raises: MR019.
+create or replace function run_room_check(p_job bigint) returns void
+language plpgsql as $$
+declare
+  v_slot constant smallint := job_slot(p_job);
+  v_void constant int8multirange := steps_void(p_job);
+  v_steps bigint;
+  v_bytes bigint;
+begin
+  select count(*), sum(octet_length(s.value::text)) into v_steps, v_bytes from step s
+   where s.slot = v_slot and s.job_id = p_job and s.kind not in ('signal', 'ended')
+     and (v_void is null or not s.id <@ v_void);
+  if v_steps > 2 * bound('runSteps') or v_bytes > 2 * bound('runBytes') then
+    perform raise_error('MR019', format('the run of job %s has written %s steps and %s bytes of values; the limits are '
+      '%s and %s', p_job, v_steps, v_bytes, bound('runSteps'), bound('runBytes')),
+      'let the job end, and start another one; store large values in tables of your own');
+  end if;
 end $$;
 
 -- steps_check: steps as they may be sent. Raises: MR001, MR004.

@@ -194,7 +194,10 @@ export class StepFailedError extends MillraceError {
   }
 }
 
-/** MR019: more children, signals or steps than one job may have. Nothing was written. */
+/**
+ * MR019: more children, signals or steps than one job may have, or more bytes than its run may remember. Nothing was
+ * written.
+ */
 export class RunLimitError extends MillraceError {
   constructor(message: string, remedy?: string, cause?: unknown) {
     super("MR019", message, remedy, cause);

@@ -19,6 +19,10 @@ export const bounds = Object.freeze({
   errorBytes: 262_144,
   /** Of the value of a step or a signal. */
   stepBytes: 1_048_576,
+  /** Records that a run writes of its steps. All of them are read each time it goes on. */
+  runSteps: 100_000,
+  /** Of all that a run remembers, as it is read. */
+  runBytes: 67_108_864,
   /** Of one step, or jobs that are added to a flow at once. */
   children: 100_000,
   /** Jobs that one job of a flow waits for. */

@@ -19,7 +19,10 @@ export interface JobDefaults {
   readonly maxAttempts?: number;
   /** Delay before the next attempt. Default 1 s doubling up to 1 h, jitter 0.1. */
   readonly retryDelay?: RetryDelay;
-  /** How long one attempt may take; then its signal fires and it counts as failed. Default no limit. */
+  /**
+   * How long one attempt may take; then its signal fires and it counts as failed. The time in which its steps keep it
+   * suspended does not count. Default no limit.
+   */
   readonly attemptTimeout?: Duration;
   /**
    * Must start within this time of the first moment it could run, else it expires. `"computed"`: must finish, counted

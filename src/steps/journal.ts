@@ -1,10 +1,13 @@
 import { Combine } from "../db/combine.js";
 import type { Engine } from "../db/engine.js";
 import { DatabaseUnavailableError, LeaseLostError } from "../db/errors.js";
-import type { Held, JobId, NewStep, RunSteps, StepRecord } from "../db/types.js";
+import type { Held, JobId, NewStep, RunRead, RunSteps } from "../db/types.js";
 
 const maxRuns = 1000;
-/** Of values in one statement. */
+/**
+ * Of values in one statement. What is read ends there too, after a run at least: so what a database answers with is
+ * bounded by what one run may remember, not by how many begin at the same time.
+ */
 const maxBytes = 4_000_000;
 const firstPauseMs = 50;
 const longestPauseMs = 2000;
@@ -15,7 +18,7 @@ const longestPauseMs = 2000;
  */
 export class Journal {
   readonly #puts: Combine<RunSteps, boolean>;
-  readonly #gets: Combine<JobId, readonly StepRecord[]>;
+  readonly #gets: Combine<JobId, RunRead>;
 
   constructor(readonly engine: Engine) {
     this.#puts = new Combine(
@@ -26,9 +29,11 @@ export class Journal {
       { maxCalls: maxRuns, maxSize: maxBytes, isForAll },
     );
     this.#gets = new Combine(
-      async (jobs): Promise<readonly (readonly StepRecord[])[]> => {
-        const found = await engine.stepsGet(jobs);
-        return jobs.map((job) => found.get(job) ?? []);
+      async (jobs): Promise<readonly RunRead[]> => {
+        const found = new Map<JobId, RunRead>();
+        for (let left = jobs; left.length > 0; left = left.filter((job) => !found.has(job)))
+          for (const [job, run] of await engine.runsGet(left, maxBytes)) found.set(job, run);
+        return jobs.map((job) => found.get(job)!);
       },
       { maxCalls: maxRuns, isForAll },
     );
@@ -61,7 +66,7 @@ export class Journal {
     return whileAway(() => this.engine.stepToken(job, key, name, seconds), signal);
   }
 
-  async read(job: JobId, signal: AbortSignal): Promise<readonly StepRecord[]> {
+  async read(job: JobId, signal: AbortSignal): Promise<RunRead> {
     return whileAway(() => this.#gets.add(job), signal);
   }
 }

@@ -16,7 +16,7 @@ import { causeOf, errorOf } from "../db/stored-error.js";
 import { type Database, type Transaction, inTransactionOf } from "../db/foreign.js";
 import { checkTime } from "../db/check-options.js";
 import { bounds, minTime } from "../db/limits.js";
-import type { ClaimedJob, JobError, JobId, NewStep, StepRecord, Wait } from "../db/types.js";
+import type { ClaimedJob, JobError, JobId, NewStep, RunRead, StepRecord, Wait } from "../db/types.js";
 import type { AnyJobDefinition } from "../job/define-job.js";
 import { type Duration, durationSeconds } from "../job/duration.js";
 import type { Middlewares } from "../job/middleware.js";
@@ -28,6 +28,7 @@ import { insideMessage, insideRemedy } from "./inside.js";
 import type { Journal } from "./journal.js";
 import type { StepEnd, StepObserver, StepTry } from "./observer.js";
 import type { ChildOptions, Step, StepContext, StepOptions, TokenOptions, WaitOptions } from "./step.js";
+import { RunSize } from "./run-size.js";
 import { stepName, stepValue } from "./step-values.js";
 import { type Undo, Undos } from "./undos.js";
 import { began, hasBegun, versionOf } from "./version.js";
@@ -47,7 +48,7 @@ export interface StepOwner {
   /** The version of the handler. */
   readonly version: number;
   /** What the run remembers. */
-  read(): Promise<readonly StepRecord[]>;
+  read(): Promise<RunRead>;
   /** Nobody has taken the job away, and it has no outcome. */
   readonly isOpen: boolean;
   /** What the database's clock shows, about. */
@@ -129,6 +130,8 @@ export class RunSteps implements Step {
   /** The handler runs in a thread or process, where nothing can be undone and nobody is waited for. */
   #isElsewhere = false;
   #known: History | undefined;
+  /** Known with the history. */
+  #size: RunSize | undefined;
 
   /** Told when this call of the handler is given up: nothing of it goes on. */
   onAbandoned: () => void = () => {};
@@ -183,16 +186,18 @@ export class RunSteps implements Step {
       const { engine, job, signal } = this.#owner;
       const failed = this.#failedNow(key, history);
       if (failed) throw failureOf(key, job.attempt, failed);
-      this.#mayGoOn(history);
+      this.#mayBegin(history);
       const beganAt = performance.now();
       const one: StepTry = { step: key, kind: "transaction", attempt: job.attempt };
       let sent: readonly NewStep[] = [];
+      let step: NewStep | undefined;
       let isWritten = false;
       const inside = async (tx: Transaction): Promise<unknown> => {
         const context: StepContext = { key: `${handleIn(engine.cell, job.id)}:${key}`, attempt: job.attempt, signal };
         isWritten = false; // a library may do it again
         const given = stepValue(await this.#within(context.key, () => work(tx as never, context)), name);
-        const step = doneStep(key, given.json, performance.now() - beganAt);
+        this.#size!.checkValue(given.json);
+        step = doneStep(key, given.json, performance.now() - beganAt);
         sent = this.#survived;
         const refused = await engine.stepsPut([{ token: job.token, job: job.id, steps: [...sent, step] }], { tx });
         if (refused.length > 0) throw this.#lost();
@@ -212,6 +217,7 @@ export class RunSteps implements Step {
         value = committed.value;
       }
       this.#tellEnd(one, "done", beganAt);
+      this.#size!.add([step!]);
       this.#survived = this.#survived.filter((one) => !sent.includes(one));
       return { value: value as T };
     });
@@ -220,7 +226,7 @@ export class RunSteps implements Step {
   /** What a transaction has left whose commit was not answered. */
   async #committed(key: string): Promise<StepRecord | undefined> {
     const { journal, job, signal } = this.#owner;
-    const records = await this.#held(journal.read(job.id, signal));
+    const { records } = await this.#held(journal.read(job.id, signal));
     return records.find((one) => one.key === key && one.kind === "done");
   }
 
@@ -239,7 +245,8 @@ export class RunSteps implements Step {
       if (noted) return this.#look(noted, { key }, undefined);
       // the first time that was given counts: the handler may give a later one each time it is called
       const until = checkTime(new Date(Math.max(time.getTime(), minTime)), `the time of step "${name}"`);
-      this.#survived.push({ key, kind: "due", until });
+      this.#mayBegin(history);
+      this.#survive({ key, kind: "due", until });
       return this.#look(time, { key, until }, undefined);
     });
   }
@@ -269,7 +276,7 @@ export class RunSteps implements Step {
           return heard(late);
         }
         // on record, for who looks: the signal may yet come, and is kept for the next wait
-        this.#survived.push({ key, kind: "done", about: "timeout" });
+        this.#survive({ key, kind: "done", about: "timeout" });
       }
       return found as Look<never>;
     });
@@ -281,10 +288,13 @@ export class RunSteps implements Step {
       async (key, history) => {
         checkKeys(options, new Set(["expires"]));
         const seconds = durationSeconds(options.expires ?? usualExpiry, "expires");
-        if (!history.done(key)) this.#mayGoOn(history);
+        const isNew = !history.done(key);
+        if (isNew) this.#mayBegin(history);
         if (this.#survived.length > 0) await this.#write([]);
         const { journal, job, signal } = this.#owner;
-        return { value: await this.#held(journal.token(job, key, name, seconds, signal)) };
+        const value = await this.#held(journal.token(job, key, name, seconds, signal));
+        if (isNew) this.#size!.addChildren(key, 0);
+        return { value };
       },
       tokenPrefix,
     );
@@ -402,7 +412,10 @@ export class RunSteps implements Step {
       const history = await this.#history();
       key = history.keyFor(step);
       const found = await look(key, history);
-      if ("wait" in found) this.#mayGoOn(history);
+      if ("wait" in found) {
+        if (isNew(found.wait)) this.#mayBegin(history);
+        else this.#mayGoOn(history);
+      }
       if ("value" in found) {
         waiting.resolve(found.value);
         this.#busy.delete(named);
@@ -431,7 +444,9 @@ export class RunSteps implements Step {
   }
 
   #history(): Promise<History> {
-    this.#reading ??= this.#owner.read().then(async (records) => {
+    this.#reading ??= this.#owner.read().then(async (read) => {
+      const { records } = read;
+      this.#size = new RunSize(read);
       if (!hasBegun(records)) {
         // absent is version 1
         if (this.#owner.version > 1) this.#survived.push(began(this.#owner.version));
@@ -455,6 +470,12 @@ export class RunSteps implements Step {
   #mayGoOn(history: History): void {
     if (failingOf(history)) throw isBlocked;
     if (this.#isClosed) throw new LeaseLostError([this.#owner.job.id]);
+  }
+
+  /** The same where it will be written down: only as long as there is room for that. */
+  #mayBegin(history: History): void {
+    this.#mayGoOn(history);
+    this.#size!.check();
   }
 
   /** The job has failed for good before this call of the handler, as far as is known by now. */
@@ -557,7 +578,7 @@ export class RunSteps implements Step {
     } else if (last?.until && this.#owner.now < last.until.getTime()) {
       return { wait: { key, until: last.until.toISOString(), retry: true } };
     }
-    this.#mayGoOn(history);
+    this.#mayBegin(history);
     const attempt = maxAttempts === 1 ? job.attempt : tries.length + 1;
     const one: StepTry = { step: key, kind: "run", attempt };
     const beganAt = performance.now();
@@ -566,6 +587,7 @@ export class RunSteps implements Step {
       const idempotencyKey = `${handleIn(this.#owner.engine.cell, job.id)}:${key}`;
       const context: StepContext = { key: idempotencyKey, attempt, signal };
       value = stepValue(await this.#observed(one, () => this.#within(idempotencyKey, () => work(context))), name);
+      this.#size!.checkValue(value.json);
     } catch (error) {
       if (!this.#isFailure(error, signal)) throw this.#stopped(one, beganAt, error);
       return this.#failed(one, error, beganAt, maxAttempts, retryDelay);
@@ -611,12 +633,12 @@ export class RunSteps implements Step {
     const isLast = attempt >= maxAttempts || this.#owner.isPermanent(error);
     this.#tellEnd(one, isLast ? "failed" : "retried", beganAt, error);
     if (maxAttempts === 1) {
-      this.#survived.push({ key, kind: "try", n: attempt, error: told, ms });
+      this.#survive({ key, kind: "try", n: attempt, error: told, ms });
     } else if (isLast) {
       await this.#write([{ key, kind: "done", error: told, ms }]);
     } else {
       const seconds = retryDelaySeconds(retryDelay, attempt);
-      this.#survived.push({ key, kind: "try", n: attempt, error: told, ms, seconds });
+      this.#survive({ key, kind: "try", n: attempt, error: told, ms, seconds });
       return { wait: { key, seconds, retry: true } };
     }
     throw failureOf(key, attempt, told);
@@ -638,8 +660,15 @@ export class RunSteps implements Step {
     });
   }
 
+  /** To be written down with the next that is. */
+  #survive(step: NewStep): void {
+    this.#survived.push(step);
+    this.#size!.add([step]);
+  }
+
   async #write(steps: readonly NewStep[]): Promise<void> {
     const { journal, job, signal } = this.#owner;
+    this.#size!.add(steps);
     const survived = this.#survived;
     this.#survived = [];
     await this.#held(journal.put(job, [...survived, ...steps], signal));
@@ -687,19 +716,20 @@ export class RunSteps implements Step {
   ): Promise<readonly JobId[]> {
     const failed = this.#failedNow(key, history);
     if (failed) throw errorOf(failed);
-    this.#mayGoOn(history);
+    this.#mayBegin(history);
     const one: StepTry = { step: key, kind: "start", attempt: this.#owner.job.attempt };
     const beganAt = performance.now();
     const { signal } = this.#owner;
     try {
       const ids = await this.#observed(one, () => this.#enqueueNow(key, definition, inputs, options, detached));
       this.#tellEnd(one, "done", beganAt);
+      this.#size!.addChildren(key, ids.length);
       return ids;
     } catch (error) {
       // the database was away for longer than the run may last: nothing was refused
       if (!this.#isFailure(error, signal) || isAway(error)) throw this.#stopped(one, beganAt, error);
       const told = this.#owner.describe(error);
-      this.#survived.push({ key, kind: "try", n: one.attempt, error: told, ms: performance.now() - beganAt });
+      this.#survive({ key, kind: "try", n: one.attempt, error: told, ms: performance.now() - beganAt });
       this.#tellEnd(one, "failed", beganAt, error);
       throw errorOf(told);
     }
@@ -767,6 +797,9 @@ export class RunSteps implements Step {
     this.onAbandoned();
   }
 }
+
+/** Nothing is noted of it yet. The next try of a step is, and children are. */
+const isNew = ({ until, retry, children }: Wait): boolean => until === undefined && !retry && children === undefined;
 
 /** That the job has failed for good, if it has. */
 function failingOf(history: History): StepRecord | undefined {

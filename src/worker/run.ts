@@ -3,12 +3,13 @@ import { toJson } from "../db/encode.js";
 import { bounds } from "../db/limits.js";
 import type { Engine } from "../db/engine.js";
 import { idIn } from "../db/handle.js";
-import { InvalidArgumentError, LeaseLostError, TimeoutError } from "../db/errors.js";
-import type { ClaimedJob, JobError, Json, RunningLog, StepRecord } from "../db/types.js";
+import { InvalidArgumentError, LeaseLostError, RunLimitError, TimeoutError } from "../db/errors.js";
+import type { ClaimedJob, JobError, Json, RunRead, RunningLog } from "../db/types.js";
 import type { Middlewares } from "../job/middleware.js";
 import { type Tracing, traceHeader } from "../observe/tracing.js";
 import type { Journal } from "../steps/journal.js";
 import type { StepObserver } from "../steps/observer.js";
+import { attemptTimeoutMs, ran, ranBeforeMs } from "../steps/running-time.js";
 import { RunSteps, type StepOwner } from "../steps/run-steps.js";
 import { hasBegun, unhandled, versionOf } from "../steps/version.js";
 import type { Step } from "../steps/step.js";
@@ -68,9 +69,13 @@ export class Run implements JobOwner {
   readonly #open: Map<string, ClaimedJob>;
   readonly #notes: string[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
+  /** The attempt timeout: what happens then. Of a run with steps, which has one job. */
+  #timeout:
+    | { readonly ms: number; readonly timeOut: () => void; readonly timer: NodeJS.Timeout | undefined }
+    | undefined;
   #progress: LatestProgress | undefined;
   #steps: RunSteps | undefined;
-  #records: Promise<readonly StepRecord[]> | undefined;
+  #read: Promise<RunRead> | undefined;
   #version: number | undefined;
   /** Its steps are being undone, or have been: the job fails for good, whatever its handler does. */
   #undoing: "no" | "now" | "over" = "no";
@@ -127,7 +132,7 @@ export class Run implements JobOwner {
   async #pin(): Promise<Job[]> {
     const [job] = this.jobs;
     const { definition, older } = this.registration;
-    const records = await this.#read(job!);
+    const { records } = await this.#remembered(job!);
     this.#version = hasBegun(records) ? versionOf(records) : definition.version;
     if (this.#version === definition.version) return this.#readInputs();
     this.#handler = older?.get(this.#version);
@@ -142,24 +147,28 @@ export class Run implements JobOwner {
   }
 
   /** What the run remembers, read once. */
-  #read(job: ClaimedJob): Promise<readonly StepRecord[]> {
-    this.#records ??= this.journal.read(job.id, this.#stepSignal);
-    return this.#records;
+  #remembered(job: ClaimedJob): Promise<RunRead> {
+    this.#read ??= this.journal.read(job.id, this.#stepSignal).then((read) => {
+      this.#countIn(ranBeforeMs(read.records, job));
+      return read;
+    });
+    return this.#read;
   }
 
   /** The attempt timeout and the deadline, whichever comes first for each job. */
   #limit(job: ClaimedJob, waitedMs: number): void {
-    if (job.attemptTimeoutSeconds !== undefined) {
-      const timeoutMs = job.attemptTimeoutSeconds * 1000;
+    const timeoutMs = attemptTimeoutMs(job);
+    if (timeoutMs !== undefined) {
       const timeout = new TimeoutError(`the attempt took longer than ${timeoutMs} ms`);
-      this.#after(timeoutMs, () => {
+      const timeOut = (): void => {
         this.end(
           job,
           { kind: "retryLater", error: { ...describeError(timeout), timeout: true }, thrown: timeout },
           timeout,
         );
         if (this.#undoing === "now") this.#after(obeyMs, () => this.#outOfTime());
-      });
+      };
+      this.#timeout = { ms: timeoutMs, timeOut, timer: this.#after(timeoutMs, timeOut) };
     }
     if (job.deadline !== undefined) {
       const passed = new TimeoutError(`the job's deadline ${job.deadline.toISOString()} has passed`);
@@ -169,8 +178,24 @@ export class Run implements JobOwner {
     }
   }
 
-  #after(ms: number, then: () => void): void {
-    if (ms <= longestTimerMs) this.#timers.push(setTimeout(then, Math.max(0, ms)));
+  /** Earlier calls of the handler ran so long in this attempt: there is as much less time left for this one. */
+  #countIn(ranMs: number): void {
+    if (ranMs === 0 || !this.#timeout || this.hasReturned || this.#undoing !== "no") return;
+    const { ms, timeOut, timer } = this.#timeout;
+    clearTimeout(timer);
+    this.#after(ms - ranMs - this.#ranMs, timeOut);
+  }
+
+  /** How long this call has been running. */
+  get #ranMs(): number {
+    return performance.now() - this.startedAt;
+  }
+
+  #after(ms: number, then: () => void): NodeJS.Timeout | undefined {
+    if (ms > longestTimerMs) return undefined;
+    const timer = setTimeout(then, Math.max(0, ms));
+    this.#timers.push(timer);
+    return timer;
   }
 
   /** Jobs whose input fits; the others get their outcome here. */
@@ -344,8 +369,13 @@ export class Run implements JobOwner {
     };
     undoAll().then(
       (told) => over(told),
-      // the rest is left to whoever has the job next
-      (reason) => over(reason instanceof LeaseLostError ? { kind: "lost" } : { kind: "released" }),
+      (reason) => {
+        if (reason instanceof LeaseLostError) over({ kind: "lost" });
+        // what is too much to be read is so for everybody: nothing of it can be undone
+        else if (reason instanceof RunLimitError) over(outcome);
+        // the rest is left to whoever has the job next
+        else over({ kind: "released" });
+      },
     );
   }
 
@@ -437,11 +467,11 @@ export class Run implements JobOwner {
       observer: this.stepObserver,
       middlewares: this.middlewares,
       version: this.#version ?? this.registration.definition.version,
-      read: () => this.#read(job),
+      read: () => this.#remembered(job),
       get signal() {
         return run.#stepSignal;
       },
-      undoTimeoutMs: job.attemptTimeoutSeconds === undefined ? undefined : job.attemptTimeoutSeconds * 1000,
+      undoTimeoutMs: attemptTimeoutMs(job),
       get outOfTime() {
         return run.#isOutOfTime;
       },
@@ -449,10 +479,10 @@ export class Run implements JobOwner {
         return run.#open.has(job.id) && !run.hasReturned;
       },
       get now() {
-        return job.claimedAt.getTime() + run.#waitedMs + (performance.now() - run.startedAt);
+        return job.claimedAt.getTime() + run.#waitedMs + run.#ranMs;
       },
       suspend: (waits, steps) => {
-        this.end(job, { kind: "suspended", waits, steps });
+        this.end(job, { kind: "suspended", waits, steps: [...steps, ...ran(job, this.#ranMs)] });
         this.#ended();
         this.#suspendCall();
       },

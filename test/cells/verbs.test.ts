@@ -8,6 +8,7 @@ import { Engine } from "../../src/db/engine.js";
 const ofOneCell = new Set<string>([
   "stepsPut",
   "stepsGet",
+  "runsGet",
   "stepStart",
   "stepToken",
   "answerOurs",

@@ -92,6 +92,8 @@ describe("docs list exactly what the code has", () => {
     expect(stated).toEqual([
       ["value", bounds.stepBytes / 2 ** 20],
       ["name", bounds.nameLength],
+      ["records", bounds.runSteps],
+      ["all", bounds.runBytes / 2 ** 20],
       ["children", bounds.children],
       ["jobs", bounds.edges],
       ["signals", bounds.signals],

@@ -70,6 +70,7 @@ const more: Readonly<Record<string, readonly string[]>> = {
   job_complete: ["completeMany"],
   job_settle: ["settleAndClaim"],
   job_answer: ["answers"],
+  steps_get: ["runsGet"],
   payload_read: ["payloadStream", "payload"],
   progress_put: ["progress"],
   queue_depth: ["get"],

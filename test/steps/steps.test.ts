@@ -387,8 +387,8 @@ describe("many steps", () => {
     const mill = test.open();
     const read: string[] = [];
     const { engine } = mill;
-    const stepsGet = engine.stepsGet.bind(engine);
-    engine.stepsGet = (jobs, call) => (read.push(...jobs), stepsGet(jobs, call));
+    const runsGet = engine.runsGet.bind(engine);
+    engine.runsGet = (jobs, maxBytes, call) => (read.push(...jobs), runsGet(jobs, maxBytes, call));
     let calls = 0;
     const worker = test.worker(queue, {}, mill).handle(work, async (_job, { step }) => {
       calls += 1;

@@ -103,11 +103,11 @@ describe("a suspended job", () => {
   it("is no attempt when it comes back, and its attempt timeout counts running time only [#195]", async () => {
     const queue = await test.queue();
     const worker = test.worker(queue).handle(work, async (job, { step }) => {
-      for (let i = 0; i < 5; i += 1) await step.sleep("nap", "150ms");
+      for (let i = 0; i < 5; i += 1) await step.sleep("nap", "300ms");
       return job.attempt;
     });
     await worker.start();
-    const { id } = await test.mill.enqueue(work, null, { queue, attemptTimeout: "400ms", maxAttempts: 1 });
+    const { id } = await test.mill.enqueue(work, null, { queue, attemptTimeout: "1200ms", maxAttempts: 1 });
     expect(await test.mill.result(id, patience)).toBe(1);
     expect(await test.mill.jobs.get(id)).toMatchObject({ job: { attempts: 1 }, attempts: [{ outcome: "succeeded" }] });
   });

@@ -85,6 +85,18 @@ describe.each([
     });
   });
 
+  it("are timed out by the running time of all their calls [#195]", async () => {
+    const queue = await test.queue();
+    const handler = isolated(module, { size: 1, killAfter: "100ms" });
+    await test.worker(queue).handle(act, handler).start();
+    const options = { queue, attemptTimeout: "1s" } as const;
+    const { id } = await test.mill.enqueue(act, { act: "calls", queue }, options);
+    await until("it has timed out", async () => (await stateOf(test.db, id)) === "failed");
+    await handler.close();
+    const { job } = (await test.mill.jobs.get(id))!;
+    expect(job.lastError).toMatchObject({ timeout: true });
+  });
+
   it("are tried again by themselves, and fail with an error that tells of it [#192]", async () => {
     await withWorker(async (run) => {
       expect(await test.mill.result(await run("retry"), patience)).toEqual({

@@ -75,7 +75,7 @@ function Entries({ job, run, more }: { job: Job; run: Run; more?: () => void }):
     <>
       <ol class="timeline">
         <Waits waits={run.waits} suspendedAt={run.suspendedAt} />
-        {together(run.items).map((steps) => (
+        {together(run.items.filter(({ key }) => key !== ranKey)).map((steps) => (
           <li key={steps.at(-1)!.id} class={undone(steps[0]!) ? "timeline-void" : toneOf(outcomeOf(steps[0]!))}>
             {steps.length > 1 ? (
               <Ends of={steps} />
@@ -100,13 +100,17 @@ function Entries({ job, run, more }: { job: Job; run: Run; more?: () => void }):
   );
 }
 
+/** By this a run notes how long it ran before it was suspended; no step of its own. */
+const ranKey = "#ran";
+
 /** What a run may go back to: it is not being worked on, and has neither succeeded nor been cancelled. */
 const isRewindable = ({ state }: Job): boolean => !["running", "succeeded", "cancelled"].includes(state);
 
 /** Steps as handlers name them: without the number of rewinds before them (`step_name` in the engine). */
 const stepName = (key: string): string => (key.includes("#") ? key.replace(/~\d+$/, "").replace(/#1$/, "") : key);
 
-const isStep = ({ kind }: Step): boolean => kind === "done" || kind === "try" || kind === "due" || kind === "started";
+const isStep = ({ kind, key }: Step): boolean =>
+  (kind === "done" || kind === "try" || kind === "due" || kind === "started") && key !== ranKey;
 
 /** Which steps a rewind has made void: those from where it went back to, up to itself. */
 function voidOf(steps: readonly Step[]): (step: Step) => boolean {

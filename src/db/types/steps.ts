@@ -76,3 +76,9 @@ export interface RunSteps {
   readonly job: JobId;
   readonly steps: readonly NewStep[];
 }
+
+/** What a run remembers, and how many bytes of JSON that was. */
+export interface RunRead {
+  readonly records: readonly StepRecord[];
+  readonly bytes: number;
+}

@@ -14,7 +14,7 @@ import {
 import { InvalidArgumentError, LeaseLostError } from "../errors.js";
 import type { CallOptions } from "../foreign.js";
 import { bounds } from "../limits.js";
-import type { Answered, DecisionNote, EnqueueOptions, Held, JobId, RunSteps, StepRecord } from "../types.js";
+import type { Answered, DecisionNote, EnqueueOptions, Held, JobId, RunRead, RunSteps, StepRecord } from "../types.js";
 import { AccessVerbs } from "./access.js";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -51,6 +51,26 @@ export abstract class StepVerbs extends AccessVerbs {
         return [job, steps.map(decodeStep)];
       }),
     );
+  }
+
+  /**
+   * The same with their sizes, until so many bytes were read: of each job that was looked at, what its run remembers.
+   * Ask again for the others. @internal
+   */
+  async runsGet(jobs: readonly JobId[], maxBytes: number, call?: CallOptions): Promise<Map<JobId, RunRead>> {
+    const rows = await this.db.rows(
+      "runs_get",
+      "select run from :steps_get($1::bigint[], $2::bigint) run",
+      [encodeIds(jobs), maxBytes],
+      call,
+    );
+    const found = new Map<JobId, RunRead>(jobs.map((job) => [job, { records: [], bytes: 0 }]));
+    for (const { run } of rows) {
+      const { job, left, bytes, steps } = run as { job: JobId; left?: true; bytes: number; steps: readonly Row[] };
+      if (left) found.delete(job);
+      else found.set(job, { records: steps.map(decodeStep), bytes });
+    }
+    return found;
   }
 
   /**

@@ -51,6 +51,12 @@ export default async function handler(job, { step, log, signal }) {
       });
     return step.run("long", stopped, { maxAttempts: 2 });
   }
+  if (act === "calls") {
+    for (let n = 0; n < 30; n += 1) {
+      await step.run("work", () => new Promise((resolve) => setTimeout(resolve, 200)));
+      await step.sleep("nap", "1ms");
+    }
+  }
   if (act === "retry") {
     const failed = await step
       .run("flaky", ({ attempt }) => Promise.reject(new Error(`try ${attempt}`)), { maxAttempts: 3, retryDelay: "5ms" })
