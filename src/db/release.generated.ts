@@ -3,4 +3,4 @@
 /** The number of the newest migration. */
 export const schemaVersion = 17;
 /** Of all functions and views. */
-export const functionsChecksum = "66f4354a73b9ac05";
+export const functionsChecksum = "a10f133eeb71fc43";
