@@ -5,7 +5,13 @@ import { CellsEngine } from "../../src/cells/cells-engine.js";
 import { moveQueue } from "../../src/cells/move.js";
 import { Router } from "../../src/cells/router.js";
 import { Engine } from "../../src/db/engine.js";
-import { CellError, FingerprintElsewhereError, MillraceError, QueueMovedError } from "../../src/db/errors.js";
+import {
+  CellError,
+  FingerprintElsewhereError,
+  MillraceError,
+  PartlyEnqueuedError,
+  QueueMovedError,
+} from "../../src/db/errors.js";
 import { migrate } from "../../src/db/migrate.js";
 import type { Release } from "../../src/db/schema-version.js";
 import type { ClaimedJob, JobId } from "../../src/db/types.js";
@@ -182,7 +188,16 @@ class MoveSimulation {
       const made = await this.#told(keys, () => this.#several(client, queue, group, keys));
       for (const [i, { id, duplicate }] of made.entries()) this.#books.stored(keys[i]!, id, duplicate);
     } catch (error) {
-      if (!(error instanceof FingerprintElsewhereError)) throw error; // not asked for in one statement
+      let cause = error;
+      if (error instanceof PartlyEnqueuedError) {
+        // some went in by themselves, in the cell that their queue comes from, before another was refused
+        cause = error.cause;
+        for (const [i, one] of error.enqueued.entries()) {
+          if (one) this.#books.stored(keys[i]!, one.id, one.duplicate);
+          else if (isDisconnect(cause)) this.#books.mayBe(keys[i]!);
+        }
+      }
+      if (!(cause instanceof FingerprintElsewhereError)) throw cause; // not asked for in one statement
       this.#refused += 1;
     }
   }
