@@ -41,6 +41,14 @@ let isHearing = false;
 let probedAt = -Infinity;
 const probe = `?${data.watch?.id}`;
 
+/**
+ * A statement of this thread is on its way. Behind a transaction pooler the session that listens is lent to it just
+ * then, and hands over what it has heard; a moment later nothing is heard any more. So what is heard then proves
+ * nothing, and is asked for again soon.
+ */
+let isAsking = false;
+const nextTryMs = 1000;
+
 /** A notification that was not heard is sent again after this, and a look that was refused is tried again. */
 const askAgainMs = 30_000;
 /** A process that may not be told of is told of again after this. */
@@ -113,8 +121,11 @@ async function connect(): Promise<void> {
     else if (payload === "!workers") beatBy(performance.now() + Math.random() * callMs);
     else if (payload === "!watch" && isHearing) lookBy(performance.now() + Math.random() * callMs);
     else if (payload === probe && client === fresh && !isHearing) {
-      isHearing = true;
-      lookBy(performance.now());
+      if (isAsking) probedAt = performance.now() - askAgainMs + nextTryMs;
+      else {
+        isHearing = true;
+        lookBy(performance.now());
+      }
     }
   });
   try {
@@ -288,11 +299,13 @@ const pause = (ms: number): Promise<void> =>
 async function main(): Promise<void> {
   while (!stopping) {
     try {
+      isAsking = true;
       if (!client) await connect();
-      askToHear();
       await extend();
       await lookAndTell();
       await ping();
+      isAsking = false;
+      askToHear();
       failures = 0;
     } catch (error) {
       failures += 1;
@@ -301,7 +314,8 @@ async function main(): Promise<void> {
       if (failures === 1)
         tell({ kind: "error", message: `heartbeat: ${error instanceof Error ? error.message : String(error)}` });
     }
-    const untilDueMs = Math.max(0, Math.min(extendAt, lookAt, beat ? beatAt : Infinity) - performance.now());
+    const probeAt = data.watch && !isHearing ? probedAt + askAgainMs : Infinity;
+    const untilDueMs = Math.max(0, Math.min(extendAt, lookAt, probeAt, beat ? beatAt : Infinity) - performance.now());
     await pause(failures === 0 ? Math.min(untilDueMs, everyMs) : Math.min(everyMs, 100 * 2 ** Math.min(failures, 6)));
   }
 }
