@@ -9,6 +9,7 @@ import type {
   CellGroup,
   ChildRecord,
   DecisionRecord,
+  DefinitionRecord,
   Depth,
   FailureGroup,
   FlowGraph as FlowRecord,
@@ -56,6 +57,7 @@ export type Child = Wire<ChildRecord>;
 export type FlowGraph = Wire<FlowRecord>;
 export type FlowJob = FlowGraph["jobs"][number];
 export type Decision = Wire<DecisionRecord>;
+export type Definition = Wire<DefinitionRecord>;
 export type Failure = Wire<FailureGroup>;
 export type Breaker = Wire<BreakerRecord>;
 export type Limit = Wire<LimitRecord>;

@@ -97,6 +97,25 @@ describe.skipIf(!hasBrowser)("why something waits", () => {
     }
   });
 
+  it("the page of a type has what workers have declared of it", async () => {
+    await server.db.engine.typeDeclare(
+      [
+        {
+          type: "newsletter",
+          queue: "mail",
+          version: 3,
+          defaults: { maxAttempts: 7 },
+          inputSchema: { type: "object" },
+        },
+      ],
+      "mailer 2.1",
+    );
+    await visit("queues/mail/types/newsletter");
+    const panel = page.getByRole("region", { name: "Definition" });
+    for (const text of ["mailer 2.1", "maxAttempts", "7"])
+      await panel.getByText(text, { exact: false }).first().waitFor();
+  });
+
   it("the page of a type has its numbers, why they wait, and what can be done", async () => {
     await visit("queues/mail/types/newsletter");
     await page.getByRole("note", { name: "Why it waits" }).getByText("a wrong text").waitFor();

@@ -15,6 +15,7 @@ import { to } from "../../router.js";
 import { mayAct } from "../../session.js";
 import type { List, TypeOfQueue } from "../../wire.js";
 import { pause, resume } from "./acts.js";
+import { DefinitionPanel } from "./definition.js";
 import { usePauses } from "./pauses.js";
 import { reasonsOfType, wordOfType } from "./words.js";
 
@@ -80,6 +81,7 @@ export function TypePage({ queue, type }: { queue: string; type: string }): JSX.
           </div>
         ))}
       </dl>
+      <DefinitionPanel type={type} />
       <Panel
         title="Over time"
         note="written down each minute, and each hour; a gap where nothing was measured"

@@ -33,6 +33,12 @@ it("inputs of jobs without the code are checked by what a worker has declared, b
     body: { detail: expect.stringContaining('the input of "checked" (jobs.1) is not valid: to:') },
   });
   expect(await server.ask("POST", "/flows", { jobs: [bad] })).toMatchObject(refused);
+  const schedule = { rule: { every: "1h" }, job: { type: "checked" } };
+  expect(await server.ask("PUT", "/schedules/hourly", { ...schedule, input: { to: 5 } })).toMatchObject(refused);
+  expect((await server.ask("GET", "/schedules/hourly")).status).toBe(404);
+  expect(await server.ask("PUT", "/schedules/hourly", { ...schedule, input: { to: "ann" } })).toMatchObject({
+    status: 200,
+  });
   const job = encodeURIComponent(JSON.stringify(bad));
   expect(await server.ask("POST", `/jobs/stream?job=${job}`, "bytes")).toMatchObject(refused);
   const url = server.db.url;

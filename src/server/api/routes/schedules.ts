@@ -230,6 +230,7 @@ export const scheduleRoutes = [
       const next = await mill.schedules.next(body.rule as unknown as RuleInput);
       if (next.length === 0) await mill.schedules.mustBeKnown(name, parsed, undefined);
       const { input, version, app } = body;
+      await mill.inputs.check([{ type: body.job.type, input, headers: body.job["headers"] }]);
       const schedule = {
         rule: parsed,
         job: body.job,
