@@ -107,7 +107,11 @@ export class HostSteps {
   hear(message: Told): void {
     this.#seq = message.seq;
     if (message.kind === "stepped") this.#calls[message.call]!.resolve(message.value);
-    else if (message.kind === "stepFailed") this.#calls[message.call]!.reject(failureOf(message.error));
+    else if (message.kind === "stepFailed")
+      this.#calls[message.call]!.reject(
+        // so that the handler's own error tells that it was stopped, also where it only passes this one on
+        Object.assign(failureOf(message.error), message.isStop && { cause: this.#signal.reason }),
+      );
     else void this.#invoke(message.id, message.fn, message.argument);
     this.#idleSoon();
   }

@@ -27,7 +27,13 @@ export type ToHost =
   | { readonly kind: "abort"; readonly reason: string }
   | ({ readonly run: number; readonly seq: number } & (
       | { readonly kind: "stepped"; readonly call: number; readonly value: unknown }
-      | { readonly kind: "stepFailed"; readonly call: number; readonly error: Readonly<Record<string, unknown>> }
+      | {
+          readonly kind: "stepFailed";
+          readonly call: number;
+          readonly error: Readonly<Record<string, unknown>>;
+          /** Because the run was stopped. */
+          readonly isStop: boolean;
+        }
       | { readonly kind: "invoke"; readonly id: number; readonly fn: HostFunction; readonly argument: unknown }
     ));
 

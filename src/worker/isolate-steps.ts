@@ -6,6 +6,7 @@ import type { ChildOptions, Step, StepOptions, TokenOptions, WaitOptions } from 
 import type { Duration } from "../job/duration.js";
 import { PermanentError } from "../job/permanent-error.js";
 import type { FromHost, HostFunction, SentDefinition, SentError, StepMethod, ToHost } from "./isolate-messages.js";
+import { isCausedBy } from "./outcome.js";
 
 type Told = Extract<FromHost, { readonly kind: "step" | "await" | "invoked" | "invokeFailed" | "idle" }>;
 /** Each kind by itself without a part, as `Omit` would not do. */
@@ -84,8 +85,13 @@ export class IsolateSteps {
     const begun = this.#calls.get(call);
     begun?.promise.then(
       (value) => this.#tell({ kind: "stepped", call, value: begun.method === "mapSettled" ? sentAll(value) : value }),
-      (error: unknown) => this.#tell({ kind: "stepFailed", call, error: sentError(error) }),
+      (error: unknown) =>
+        this.#tell({ kind: "stepFailed", call, error: sentError(error), isStop: this.#isStop(error) }),
     );
+  }
+
+  #isStop(error: unknown): boolean {
+    return this.#signal.aborted && isCausedBy(error, this.#signal.reason);
   }
 
   /** Have the host call one of its functions. */

@@ -109,7 +109,7 @@ describe.each([
     "use no try, and no attempt, when the worker is stopped: %s [#124] [#192]",
     async (what) => {
       const queue = await test.queue();
-      const handler = isolated(module, { killAfter: "50ms" });
+      const handler = isolated(module, { killAfter: what === "obey" ? "20s" : "50ms" });
       const worker = test.worker(queue, { grace: 0 }).handle(act, handler);
       await worker.start();
       const { id } = await test.mill.enqueue(act, { act: what, queue }, { queue });
