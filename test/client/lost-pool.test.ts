@@ -25,8 +25,11 @@ it.each(["before", "after"])(
     await worker.start();
     const held = await pool.connect(); // in the hands of the application, between two statements
     await Promise.all([pool.query("select 1"), pool.query("select 1")]); // and some that are idle
-    await test.db.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", [name]);
-    await until("that is told", () => lines.some((line) => line.startsWith("the pool has lost a connection")));
+    const end = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1";
+    await until("that is told", async () => {
+      await test.db.sql(end, [name]); // again where the worker had all others in hands: then its statements are told
+      return lines.some((line) => line.startsWith("the pool has lost a connection"));
+    });
     await expect(held.query("select 1")).rejects.toThrow();
     held.release(true);
     const job = await test.mill.enqueue("t", null, { queue });
