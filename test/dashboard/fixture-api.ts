@@ -229,6 +229,20 @@ function find(
           oldestAgeSeconds: null,
         })),
       );
+    case "definitions":
+      return {
+        items: [
+          {
+            type: query.get("type") ?? "send",
+            version: 3,
+            queue: "mail",
+            defaults: { maxAttempts: 7, retryDelaySeconds: [10, 60], attemptTimeoutSeconds: 120 },
+            inputSchema: { type: "object", required: ["to"], properties: { to: { type: "string" } } },
+            declaredBy: "mailer 2.1",
+            declaredAt: new Date(Date.now() - 3_600_000).toISOString(),
+          },
+        ],
+      };
     case "stages":
     case "pauses":
     case "workers":
