@@ -5,7 +5,7 @@ import { Facts, Panel } from "../../parts/panel.js";
 import { useResource } from "../../parts/resource.js";
 import { Ago } from "../../parts/time.js";
 import { to } from "../../router.js";
-import type { Definition, Json, List } from "../../wire.js";
+import type { Definition, List } from "../../wire.js";
 
 /** What workers have declared of a type: it holds for jobs that come without the code. Nothing where none has. */
 export function DefinitionPanel({ type }: { type: string }): JSX.Element | null {
@@ -25,10 +25,17 @@ export function DefinitionPanel({ type }: { type: string }): JSX.Element | null 
           ["Queue", queue && <a href={to(["queues", queue])}>{queue}</a>],
           ["Declared by", declaredBy],
           ["Declared", <Ago key="declared" at={declaredAt} />],
-          ["Defaults", Object.keys(defaults).length > 0 && <JsonTree value={defaults as Json} />],
-          ["Schema of the input", inputSchema !== null && <JsonTree value={inputSchema} />],
+          ...Object.entries(defaults).map(
+            ([name, value]) => [name, <code key={name}>{JSON.stringify(value)}</code>] as const,
+          ),
         ]}
       />
+      {inputSchema !== null && (
+        <>
+          <p class="muted">Schema of the input</p>
+          <JsonTree value={inputSchema} />
+        </>
+      )}
     </Panel>
   );
 }
