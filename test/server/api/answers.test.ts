@@ -69,6 +69,15 @@ describe("a web hook", () => {
     ).toMatchObject({ status: 415 });
   });
 
+  it("of very many fields costs what its length does [#202]", async () => {
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const many = Array.from({ length: 170_000 }, (_, n) => (n + 50_000).toString(36)).join("&");
+    const path = `/answers/mrt_1_1_${"0".repeat(64)}`;
+    const { status } = await server.ask("POST", path, many, { role: "nobody", headers });
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect(status).toBeLessThan(500);
+  });
+
   it("that guesses behind a proxy keeps only itself waiting [#202]", async () => {
     const { token } = await waiting();
     const other = await startServer({
